@@ -9,6 +9,8 @@ import { planModel } from './plan_model.js'
 import { read } from './read.js'
 import { type OnnxWriteOptions, plan } from './write.js'
 
+export { quantizeDynamic } from './compress/dynamic.js'
+export type { DynamicOperator, QuantizeDynamicOptions } from './compress/dynamic_options.js'
 export { toFloat16 } from './compress/float16.js'
 export type { Float16Block, ToFloat16Options } from './compress/float16_options.js'
 export type { CompressedNode, CompressedTensor, CompressReport } from './compress/report.js'

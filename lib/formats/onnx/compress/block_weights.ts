@@ -346,7 +346,7 @@ export function bnb4(matrix: Matrix, kind: Bnb4Kind, blockSize: number, names: B
 }
 
 /** The matrix [K, N] as [N, K], row-major. */
-function transposed({ tensor, k, n }: Matrix): DenseTensor {
+export function transposed({ tensor, k, n }: Omit<Matrix, 'isTransposed'>): DenseTensor {
   const plain = asStored(tensor)
   const flat = new StoredTensor({
     source: plain.source,

@@ -1,0 +1,412 @@
+/**
+ * Quantizes weights to 8 bits, and activations while the model runs: MatMulInteger and ConvInteger on codes that
+ * DynamicQuantizeLinear computes. The names of new values are those of onnxruntime's tool.
+ */
+import { TileworkError } from '../../../errors.js'
+import { cast } from '../../../tensor/cast.js'
+import { tensor as tensorOf } from '../../../tensor/from_values.js'
+import { quantize } from '../../../tensor/quantize.js'
+import type { DenseTensor } from '../../../tensor/tensor.js'
+import { valueText } from '../../../value_text.js'
+import type { OnnxModel } from '../model/model.js'
+import type { Attribute, Graph, NewAttribute, NewNode, Node } from '../model/types.js'
+import { transposed } from './block_weights.js'
+import { checkDynamicOptions, type DynamicSettings, type QuantizeDynamicOptions } from './dynamic_options.js'
+import { FreshNames } from './fresh_names.js'
+import { initializerBytes } from './graph_bytes.js'
+import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
+import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { mainScope, replaceNode, type Scope } from './scopes.js'
+
+/** DynamicQuantizeLinear, and the axis of DequantizeLinear. */
+const DYNAMIC_OPSET = 11
+const AXIS_OPSET = 13
+
+/** Operators whose models transformers.js gives uint8 weights. */
+const UINT8_OPERATORS: readonly string[] = ['Conv', 'GroupQueryAttention', 'MultiHeadAttention']
+
+/** `data_type` of float32. */
+const FLOAT = 1
+
+/**
+ * Quantizes the weights of MatMul, Gemm and Conv, and tables of Gather, to 8 bits in place. Weights are read once here, for
+ * their ranges, and once when the model is saved.
+ *
+ * @throws TileworkError ERR_UNSUPPORTED below operator set 11; ERR_ARGUMENT, ERR_ABORTED, and errors of reading
+ */
+export async function quantizeDynamic(
+  model: OnnxModel,
+  options: QuantizeDynamicOptions = {},
+): Promise<CompressReport> {
+  const settings = checkDynamicOptions(options)
+  const opset = Number(model.opsetImports.get('') ?? 0)
+  if (opset < DYNAMIC_OPSET) {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `the model has operator set ${opset}; DynamicQuantizeLinear needs ${DYNAMIC_OPSET}.`,
+    )
+  }
+  const bytesBefore = initializerBytes(model)
+  const work = new DynamicWork(model, settings, opset)
+  const main = mainScope(model)
+  for (const scope of settings.subgraphs ? [...main.all()] : [main]) await work.run(scope)
+  work.finish()
+  const { nodes, tensors } = work.report
+  return { nodes, tensors, bytesBefore, bytesAfter: initializerBytes(model) }
+}
+
+/** Names of codes with their scale and zero point. */
+interface Codes {
+  readonly codes: string
+  readonly scale: string
+  readonly zeroPoint: string
+}
+
+interface QuantizedWeight extends Codes {
+  readonly graph: Graph
+  readonly name: string
+  readonly axis: number | undefined
+}
+
+interface WeightForm {
+  readonly type: CodeType
+  readonly symmetric: boolean
+  readonly reduceRange: boolean
+  readonly perColumn: boolean
+  readonly isTransposed: boolean
+}
+
+class DynamicWork {
+  readonly report = new ReportBuilder()
+  readonly #settings: DynamicSettings
+  readonly #names: FreshNames
+  readonly #type: CodeType
+  readonly #opset: number
+  readonly #weights = new Map<Graph, Map<string, QuantizedWeight>>()
+  /** DequantizeLinear nodes that go if nothing uses their output. */
+  readonly #decoders: Node[] = []
+
+  constructor(model: OnnxModel, settings: DynamicSettings, opset: number) {
+    this.#settings = settings
+    this.#opset = opset
+    this.#names = new FreshNames(model)
+    const isUint8 = [...model.graph.allNodes()].some(({ opType }) => UINT8_OPERATORS.includes(opType))
+    this.#type = settings.weightType === 'auto' ? (isUint8 ? 'uint8' : 'int8') : settings.weightType
+  }
+
+  async run(scope: Scope): Promise<void> {
+    const values = new Map<string, Codes>()
+    for (const node of scope.graph.nodes) {
+      this.#settings.signal?.throwIfAborted()
+      const quantizeNode =
+        node.domain === '' || node.domain === 'ai.onnx' ? this.#rules[node.opType] : undefined
+      if (!quantizeNode || !this.#settings.ops.has(node.opType)) continue
+      const reason = this.#settings.excludes.has(node.name)
+        ? 'the node is excluded'
+        : await quantizeNode(scope, node, values)
+      if (reason !== undefined) this.report.stays(node, reason)
+    }
+  }
+
+  /** What is done to a node; a rule returns why the node stays. */
+  readonly #rules: Readonly<
+    Record<string, (scope: Scope, node: Node, values: Map<string, Codes>) => Promise<string | undefined>>
+  > = {
+    MatMul: (scope, node, values) => this.#matMul(scope, node, values),
+    Gemm: (scope, node, values) => this.#gemm(scope, node, values),
+    Conv: (scope, node, values) => this.#conv(scope, node, values),
+    Gather: (scope, node, values) => this.#gather(scope, node, values),
+  }
+
+  async #matMul(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
+    const weight = this.#weightOf(scope, node)
+    if (typeof weight === 'string') return weight
+    const codes = await this.#quantized(weight.scope.graph, weight.tensor, {
+      ...this.#form(),
+      perColumn: this.#settings.perChannel,
+    })
+    this.#replaceByProduct(scope.graph, node, values, { opType: 'MatMulInteger', weight: codes })
+    return undefined
+  }
+
+  async #gemm(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
+    const weight = this.#weightOf(scope, node)
+    if (typeof weight === 'string') return weight
+    const number = (name: string, absent: number): number => Number(node.attribute(name)?.value ?? absent)
+    const isPlain = number('transA', 0) === 0 && number('alpha', 1) === 1 && number('beta', 1) === 1
+    if (!isPlain) return 'it transposes or scales, which MatMulInteger cannot'
+    if (weight.tensor.shape.length !== 2) return 'its weight is not a matrix'
+    const codes = await this.#quantized(weight.scope.graph, weight.tensor, {
+      ...this.#form(),
+      perColumn: this.#settings.perChannel,
+      isTransposed: number('transB', 0) === 1,
+    })
+    const [, , bias = ''] = node.inputs
+    this.#replaceByProduct(scope.graph, node, values, {
+      opType: 'MatMulInteger',
+      weight: codes,
+      part: 'MatMul',
+      ...(bias !== '' && { bias }),
+    })
+    return undefined
+  }
+
+  async #conv(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
+    const weight = this.#weightOf(scope, node)
+    if (typeof weight === 'string') return weight
+    const codes = await this.#quantized(weight.scope.graph, weight.tensor, this.#form())
+    const { graph } = scope
+    const [output = ''] = node.outputs
+    let [, , bias = ''] = node.inputs
+    const before: NewNode[] = []
+    if (bias !== '') {
+      const shape = this.#names.take(`${output}_bias_reshape_shape`)
+      const axes = weight.tensor.shape.length
+      graph.setInitializer(shape, tensorOf([1, -1, ...Array(axes - 2).fill(1)], { dtype: 'int64' }))
+      const reshaped = this.#names.take(`${output}_bias_reshape_output`)
+      before.push({ opType: 'Reshape', inputs: [bias, shape], outputs: [reshaped] })
+      bias = reshaped
+    }
+    this.#replaceByProduct(graph, node, values, {
+      opType: 'ConvInteger',
+      weight: codes,
+      before,
+      attributes: node.attributes,
+      ...(bias !== '' && { bias }),
+    })
+    return undefined
+  }
+
+  async #gather(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
+    const found = scope.constant(node.inputs[0] ?? '')
+    const reason = found ? whyNoWeight(found.tensor) : 'its table is not a weight'
+    if (!found || reason !== undefined) return reason
+    const form = { ...this.#form(), type: 'uint8', symmetric: false, reduceRange: false } as const
+    const table = await this.#quantized(found.scope.graph, found.tensor, form)
+    const [output = ''] = node.outputs
+    const codes = this.#names.take(`${output}_quantized`)
+    const { graph } = scope
+    this.report.converted(node, 'Gather of codes')
+    replaceNode(graph, node, [
+      {
+        opType: 'Gather',
+        ...named(node.name),
+        inputs: [table.codes, node.inputs[1]!],
+        outputs: [codes],
+        attributes: attributesOf(node.attributes),
+      },
+      this.#decoder({ ...table, codes }, output),
+    ])
+    this.#decoders.push(graph.producerOf(output)!)
+    values.set(output, { ...table, codes })
+    return undefined
+  }
+
+  #decoder({ codes, scale, zeroPoint }: Codes, output: string, axis?: number): NewNode {
+    return {
+      opType: 'DequantizeLinear',
+      name: this.#names.take(`${output}_DequantizeLinear`),
+      inputs: [codes, scale, zeroPoint],
+      outputs: [output],
+      ...(axis !== undefined && { attributes: { axis: { type: 'INT', value: axis } } }),
+    }
+  }
+
+  #form(): WeightForm {
+    const { reduceRange } = this.#settings
+    const type = this.#type
+    return { type, symmetric: type === 'int8', reduceRange, perColumn: false, isTransposed: false }
+  }
+
+  #weightOf(scope: Scope, node: Node): { readonly scope: Scope; readonly tensor: DenseTensor } | string {
+    const found = scope.constant(node.inputs[1] ?? '')
+    if (!found) return 'its second input is not a weight'
+    return whyNoWeight(found.tensor) ?? found
+  }
+
+  /** Replaces a product by one of integers, a Cast and two multiplications, and an addition for a bias. */
+  #replaceByProduct(
+    graph: Graph,
+    node: Node,
+    values: Map<string, Codes>,
+    product: {
+      readonly opType: 'MatMulInteger' | 'ConvInteger'
+      readonly weight: QuantizedWeight
+      readonly before?: readonly NewNode[]
+      readonly attributes?: readonly Attribute[]
+      readonly bias?: string
+      /** Part of the names where the node becomes a product and an addition. */
+      readonly part?: string
+    },
+  ): void {
+    const { opType, weight, before = [], attributes = [], bias, part } = product
+    const [input = ''] = node.inputs
+    const [result = ''] = node.outputs
+    const nodes = [...before]
+    const activation = values.get(input) ?? this.#activation(input, nodes)
+    values.set(input, activation)
+    const base = `${node.name === '' ? result : node.name}${part ? `_${part}` : ''}`
+    const stem = part ? `${result}_${part}` : result
+    const take = (name: string): string => this.#names.take(name)
+    const scales = take(`${base}_quant_scales_mul:0`)
+    const sums = take(`${stem}_output_quantized`)
+    const floats = take(`${sums}_cast_output`)
+    const scaled = bias === undefined ? result : take(part ? stem : `${result}quant_scaled_output`)
+    nodes.push(
+      {
+        opType: 'Mul',
+        name: take(`${base}_quant_scales_mul`),
+        inputs: [activation.scale, weight.scale],
+        outputs: [scales],
+      },
+      {
+        opType,
+        name: take(`${base}_quant`),
+        inputs: [activation.codes, weight.codes, activation.zeroPoint, weight.zeroPoint],
+        outputs: [sums],
+        attributes: attributesOf(attributes),
+      },
+      {
+        opType: 'Cast',
+        name: take(`${sums}_cast`),
+        inputs: [sums],
+        outputs: [floats],
+        attributes: { to: { type: 'INT', value: FLOAT } },
+      },
+      {
+        opType: 'Mul',
+        name: take(`${base}_quant_output_scale_mul`),
+        inputs: [floats, scales],
+        outputs: [scaled],
+      },
+    )
+    if (bias !== undefined) {
+      nodes.push({
+        opType: 'Add',
+        name: take(part ? `${node.name || result}_Add` : `${result}_bias_add`),
+        inputs: [scaled, bias],
+        outputs: [result],
+      })
+    }
+    this.report.converted(node, opType)
+    replaceNode(graph, node, nodes)
+  }
+
+  /** Codes of a value that are computed when the model runs. */
+  #activation(name: string, nodes: NewNode[]): Codes {
+    const codes = this.#names.take(`${name}_quantized`)
+    const scale = this.#names.take(`${name}_scale`)
+    const zeroPoint = this.#names.take(`${name}_zero_point`)
+    nodes.push({
+      opType: 'DynamicQuantizeLinear',
+      name: this.#names.take(`${name}_QuantizeLinear`),
+      inputs: [name],
+      outputs: [codes, scale, zeroPoint],
+    })
+    return { codes, scale, zeroPoint }
+  }
+
+  /** Quantizes a weight; a later user takes the type of the first. */
+  async #quantized(graph: Graph, tensor: DenseTensor, form: WeightForm): Promise<QuantizedWeight> {
+    const base = form.isTransposed ? `${tensor.name}_Transposed` : tensor.name
+    const known = this.#weights.get(graph)?.get(base)
+    if (known) return known
+    const [rows = 1, columns = 1] = tensor.shape
+    const source = form.isTransposed ? transposed({ tensor, k: rows, n: columns }) : tensor
+    const isPerColumn = form.perColumn && source.shape.length >= 2
+    const axis = isPerColumn ? source.shape.length - 1 : undefined
+    const { low, high } = await valueRanges(source, isPerColumn, this.#settings.signal)
+    const parameters = Array.from(low, (least, at) => int8Parameters(least, high[at]!, form))
+    const scale = parameters.map((each) => each.scale)
+    const zeroPoint = parameters.map((each) => each.zeroPoint)
+    const shape = axis === undefined ? [] : [scale.length]
+    // MatMulInteger takes zero points of weights with more than two axes in as many axes.
+    const zeroShape = axis !== undefined && axis > 1 ? [...Array(axis).fill(1), scale.length] : shape
+    const place = axis === undefined ? {} : { axis }
+    const codes = quantize(source, form.type, {
+      scale: axis === undefined ? scale[0]! : scale,
+      zeroPoint: axis === undefined ? zeroPoint[0]! : zeroPoint,
+      ...place,
+    })
+    const weight: QuantizedWeight = {
+      graph,
+      name: tensor.name,
+      axis,
+      codes: this.#names.take(`${base}_quantized`),
+      scale: this.#names.take(`${base}_scale`),
+      zeroPoint: this.#names.take(`${base}_zero_point`),
+    }
+    graph.setInitializer(weight.scale, tensorOf(Float32Array.from(scale), { shape }))
+    graph.setInitializer(
+      weight.zeroPoint,
+      cast(tensorOf(Int32Array.from(zeroPoint), { shape: zeroShape }), form.type),
+    )
+    graph.setInitializer(weight.codes, codes)
+    const own = this.#weights.get(graph) ?? new Map<string, QuantizedWeight>()
+    this.#weights.set(graph, own.set(base, weight))
+    const bytesAfter = valueBytes(codes) + scale.length * 5
+    this.report.tensors.push({
+      name: tensor.name,
+      from: tensor.dtype,
+      to: form.type,
+      bytesBefore: valueBytes(tensor),
+      bytesAfter,
+    })
+    return weight
+  }
+
+  /** Removes floats that nothing uses; other users of a quantized weight take its decoded codes, so that it is stored once. */
+  finish(): void {
+    for (const node of this.#decoders) {
+      const [output = ''] = node.outputs
+      const graph = node.graph!
+      if (graph.usersOf(output).length === 0 && !graph.outputNames.has(output)) graph.removeNode(node)
+    }
+    for (const [graph, weights] of this.#weights) {
+      for (const weight of weights.values()) this.#dropOriginal(graph, weight)
+    }
+  }
+
+  #dropOriginal(graph: Graph, weight: QuantizedWeight): void {
+    const { name, axis } = weight
+    if (!graph.hasInitializer(name)) return
+    const users = graph.usersOf(name)
+    const isTransposed = weight.codes.startsWith(`${name}_Transposed`)
+    const stays =
+      isTransposed || graph.inputNames.has(name) || (axis !== undefined && this.#opset < AXIS_OPSET)
+    if (users.length === 0 && !graph.outputNames.has(name)) {
+      graph.removeInitializer(name)
+      return
+    }
+    if (stays || users.length === 0) {
+      if (users[0]) this.#noteKept(name, users[0])
+      return
+    }
+    const decoded = this.#names.take(`${name}_decoded`)
+    graph.addNode({ ...this.#decoder(weight, name, axis), outputs: [decoded] }, 0)
+    graph.replaceAllUses(name, decoded)
+    graph.removeInitializer(name)
+    this.#noteKept(name, users[0]!, 'decoded for')
+  }
+
+  #noteKept(name: string, user: Node, how = 'used by'): void {
+    const at = this.report.tensors.findIndex((each) => each.name === name)
+    const kept = `${how} ${user.opType} ${valueText(user.name)}`
+    if (at >= 0) this.report.tensors[at] = { ...this.report.tensors[at]!, kept }
+  }
+}
+
+function whyNoWeight({ dtype, shape, size }: DenseTensor): string | undefined {
+  if (dtype !== 'float32') return `its weight is ${dtype}`
+  return size === 0 || shape.length < 2 ? `its weight has the shape [${shape}]` : undefined
+}
+
+function named(name: string): { readonly name?: string } {
+  return name === '' ? {} : { name }
+}
+
+function attributesOf(attributes: readonly Attribute[]): Record<string, NewAttribute> {
+  return Object.fromEntries(
+    attributes.map(({ name, type, value }) => [name, { type, value } as NewAttribute]),
+  )
+}

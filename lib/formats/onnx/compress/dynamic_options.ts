@@ -1,0 +1,70 @@
+/** Options of `quantizeDynamic`, checked. */
+import { checkOptions, readInput } from '../../../caller_input.js'
+import { TileworkError } from '../../../errors.js'
+import { valueText } from '../../../value_text.js'
+import { checkTexts } from '../protobuf/field_input.js'
+import type { CodeType } from './int8_parameters.js'
+
+/** Operators that `quantizeDynamic` knows. */
+export const DYNAMIC_OPERATORS = ['Conv', 'MatMul', 'Gemm', 'Gather'] as const
+export type DynamicOperator = (typeof DYNAMIC_OPERATORS)[number]
+
+export interface QuantizeDynamicOptions {
+  /** Element type of weights. `auto` (default): uint8 for models with Conv or fused attention, else int8. */
+  readonly weightType?: CodeType | 'auto'
+  /** One scale per column of a MatMul, which is more exact. Default false. */
+  readonly perChannel?: boolean
+  /** One bit less for weights, for x86 processors without VNNI. Default false. */
+  readonly reduceRange?: boolean
+  /** Operators to quantize. Default: all that are known. */
+  readonly ops?: readonly DynamicOperator[]
+  /** Names of nodes that stay. */
+  readonly exclude?: readonly string[]
+  /** Whether graphs inside nodes are quantized, too. Default true. */
+  readonly subgraphs?: boolean
+  readonly signal?: AbortSignal
+}
+
+export interface DynamicSettings {
+  readonly weightType: CodeType | 'auto'
+  readonly perChannel: boolean
+  readonly reduceRange: boolean
+  readonly ops: ReadonlySet<string>
+  readonly excludes: ReadonlySet<string>
+  readonly subgraphs: boolean
+  readonly signal: AbortSignal | undefined
+}
+
+const NAMES = ['weightType', 'perChannel', 'reduceRange', 'ops', 'exclude', 'subgraphs', 'signal'] as const
+
+/** @throws TileworkError ERR_ARGUMENT */
+export function checkDynamicOptions(options: QuantizeDynamicOptions): DynamicSettings {
+  checkOptions(options, 'quantizeDynamic', NAMES)
+  const given = readInput('The options of quantizeDynamic', () => ({ ...options }))
+  const { weightType = 'auto', perChannel = false, reduceRange = false, subgraphs = true } = given
+  const { ops = DYNAMIC_OPERATORS, exclude = [], signal } = given
+  if (!['int8', 'uint8', 'auto'].includes(weightType)) refuse('weightType', weightType, 'int8, uint8 or auto')
+  for (const [name, value] of Object.entries({ perChannel, reduceRange, subgraphs })) {
+    if (typeof value !== 'boolean') refuse(name, value, 'true or false')
+  }
+  checkTexts('ops', ops)
+  checkTexts('exclude', exclude)
+  const unknown = ops.find((each) => !(DYNAMIC_OPERATORS as readonly string[]).includes(each))
+  if (unknown !== undefined) refuse('ops', unknown, `of ${DYNAMIC_OPERATORS.join(', ')}`)
+  return {
+    weightType,
+    perChannel,
+    reduceRange,
+    ops: new Set(ops),
+    excludes: new Set(exclude),
+    subgraphs,
+    signal,
+  }
+}
+
+function refuse(option: string, value: unknown, allowed: string): never {
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${option} of quantizeDynamic is ${valueText(value)}; it must be ${allowed}.`,
+  )
+}
