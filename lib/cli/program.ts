@@ -24,6 +24,7 @@ type AddCommand = (program: Command, terminal: Terminal, finish: (code: ExitCode
 const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   inspect: async () => (await import('./commands/inspect.js')).addInspect,
   check: async () => (await import('./commands/check.js')).addCheck,
+  compress: async () => (await import('./commands/compress.js')).addCompress,
   convert: async () => (await import('./commands/convert.js')).addConvert,
   devices: async () => (await import('./commands/devices.js')).addDevices,
   edit: async () => (await import('./commands/edit.js')).addEdit,

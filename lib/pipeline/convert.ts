@@ -3,9 +3,10 @@ import type { Writable } from 'node:stream'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { findDevice } from '../device/devices.js'
-import { type Dtype, resolveDtype } from '../dtype/dtypes.js'
+import { type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { type Finding, TileworkError } from '../errors.js'
 import type { FormatEntry, TensorList } from '../formats/format.js'
+import type { OnnxModel } from '../formats/onnx/index.js'
 import {
   checkTarget,
   chooseFormat,
@@ -212,6 +213,9 @@ export async function convertFile(
   if (staysWhole && isRetyped && !isReordered && !options.quantize && !options.quantizeTo && file.tmfile) {
     return convertModel(file, file.tmfile, output, options)
   }
+  if (staysWhole && isRetyped && !isReordered && !options.quantize && file.onnx && isHalf(options.dtype)) {
+    return convertOnnx(file, file.onnx, output, options, options.dtype)
+  }
   const isUnchanged = staysWhole && !isReordered && !isRetyped
   if (staysWhole && !isUnchanged) refuseToDropGraph(file)
   const losses = isUnchanged ? [] : await countLosses(selected, options)
@@ -311,6 +315,34 @@ async function convertModel(
     droppedNodes: 0,
     losses,
   }
+}
+
+/** Converts a model to a half type with its graph kept; see `toFloat16`. The file that is open does not change. */
+async function convertOnnx(
+  file: OpenFile,
+  original: OnnxModel,
+  output: Output,
+  options: ConvertOptions,
+  dtype: 'float16' | 'bfloat16',
+): Promise<ConvertResult> {
+  const { toFloat16 } = await import('../formats/onnx/index.js')
+  const model = original.copy()
+  await toFloat16(model, { dtype, ...(options.signal && { signal: options.signal }) })
+  const byteLength = await write(output, model, 'onnx', options)
+  const tensors = Array.from(model.graph.initializers(), summarizeTensor)
+  return {
+    format: 'onnx',
+    byteLength,
+    tensors,
+    findings: file.findings,
+    undo: [],
+    droppedNodes: 0,
+    losses: [],
+  }
+}
+
+function isHalf(dtype: DtypeName | undefined): dtype is 'float16' | 'bfloat16' {
+  return dtype !== undefined && ['float16', 'bfloat16'].includes(resolveDtype(dtype))
 }
 
 /** Element types of weights that a cast of a tmfile changes. */

@@ -63,7 +63,10 @@ describe('the graph of a model', () => {
 
   it('is kept, or the conversion is refused and names --weights-only', async () => {
     const output = inFolder('half.onnx')
-    const { code, stderr } = await runCli(['convert', MODEL, output, '--dtype', 'float16'])
+    expect((await runCli(['convert', MODEL, inFolder('kept.onnx'), '--dtype', 'float16'])).code).toBe(0)
+    const kept = (await open(inFolder('kept.onnx'))).onnx!.graph
+    expect(kept.nodes.map(({ opType }) => opType)).toEqual(['Cast', 'MatMul', 'Cast'])
+    const { code, stderr } = await runCli(['convert', MODEL, output, '--dtype', 'int8'])
     expect(code).toBe(64)
     expect(stderr).toMatch(/is a model of 1 nodes?, .* --weights-only/)
     expect(existsSync(output)).toBe(false)

@@ -43,7 +43,18 @@ it('loads every command for help, and advises after a typo', async () => {
   const { stdout } = await runCli(['--help'])
   const names = [...stdout.matchAll(/^ {2}([a-z]+) \[/gm)].map(([, name]) => name)
   expect(names).toEqual([
-    ...['inspect', 'check', 'convert', 'devices', 'edit', 'externalize', 'internalize', 'layout', 'help'],
+    ...[
+      'inspect',
+      'check',
+      'compress',
+      'convert',
+      'devices',
+      'edit',
+      'externalize',
+      'internalize',
+      'layout',
+      'help',
+    ],
   ])
   expect((await runCli(['help', 'inspect'])).stdout).toContain('Usage: tilework inspect')
   expect((await runCli(['inspcet'])).stderr).toContain('Did you mean inspect?')

@@ -28,7 +28,7 @@ describe('help', () => {
     expect(stdout.match(/\(ONNX only\)/g)).toHaveLength(3)
   })
 
-  it.each(['inspect', 'check', 'convert', 'edit', 'externalize', 'internalize', 'layout'])(
+  it.each(['inspect', 'check', 'compress', 'convert', 'edit', 'externalize', 'internalize', 'layout'])(
     'of %s has an example',
     async (command) => {
       const { code, stdout, stderr } = await runCli([command, '--help'])
@@ -47,7 +47,7 @@ describe('help', () => {
   it('lists the commands, and goes to stderr with wrong use where no command is named', async () => {
     const asked = await runCli(['--help'])
     expect(asked).toMatchObject({ code: 0, stderr: '' })
-    for (const command of ['inspect', 'check', 'convert', 'edit', 'layout'])
+    for (const command of ['inspect', 'check', 'compress', 'convert', 'edit', 'layout'])
       expect(asked.stdout).toContain(command)
     const forgotten = await runCli([])
     expect(forgotten).toMatchObject({ code: 64, stdout: '' })

@@ -10,7 +10,8 @@ export const WINDOW_ELEMENTS = 512 * 1024
 
 /** Memory of windows that no reader holds. */
 const FREE: Float32Array<ArrayBuffer>[] = []
-const MAX_FREE = 4
+/** Windows that are kept for the next reader. */
+const FREE_WINDOWS = 4
 
 /** Calls `use` with memory for `count` numbers, which it must not keep. */
 export async function withWindow<Result>(
@@ -22,7 +23,7 @@ export async function withWindow<Result>(
   try {
     return await use(memory.subarray(0, count))
   } finally {
-    if (FREE.length < MAX_FREE && memory.length <= 4 * WINDOW_ELEMENTS) FREE.push(memory)
+    if (FREE.length < FREE_WINDOWS && memory.length <= 4 * WINDOW_ELEMENTS) FREE.push(memory)
   }
 }
 

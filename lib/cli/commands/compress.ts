@@ -1,0 +1,291 @@
+/** `tilework compress MODEL --to fp16|q8|…`: makes an ONNX model smaller, and says what became what, and what stays and why. */
+import { mkdir } from 'node:fs/promises'
+import { basename, extname, join } from 'node:path'
+import { type Command, Option } from 'commander'
+import { type OpenFile, save, TileworkError } from '../../index.js'
+import type { CompressReport, OnnxModel } from '../../onnx.js'
+import { EXIT, type ExitCode } from '../exit_codes.js'
+import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
+import { formatBytes, formatCount } from '../text/byte_count.js'
+import { printable, printJson } from '../text/printable.js'
+import { startProgress } from '../text/progress.js'
+import { formatTable } from '../text/table.js'
+import type { Terminal } from '../text/terminal.js'
+import { compressTo, TARGET_NAMES, TARGETS, type TargetName, type TargetOptions } from './compress_targets.js'
+import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
+
+interface CompressChoice extends ReadChoice, KeepOldData {
+  readonly to: readonly TargetName[]
+  readonly output?: string
+  readonly outDir?: string
+  readonly keepIo: boolean
+  readonly blockOp?: readonly string[]
+  readonly blockNode?: readonly string[]
+  readonly blockSize?: number
+  readonly asymmetric?: boolean
+  readonly accuracyLevel?: number
+  readonly gather?: boolean
+  readonly perChannel?: boolean
+  readonly reduceRange?: boolean
+  readonly exclude?: readonly string[]
+  readonly dryRun?: boolean
+  readonly json?: boolean
+}
+
+interface TargetReport extends CompressReport {
+  readonly input: string
+  readonly to: TargetName
+  /** Absent for a dry run. */
+  readonly output?: string
+}
+
+/** A protobuf message has less than 2 GiB; the graph needs some of it. */
+const INTERNAL_BYTES = 2 ** 31 - 64 * 1024 * 1024
+
+const HELP = `
+Examples:
+  tilework compress model.onnx --to fp16 -o model_fp16.onnx
+  tilework compress model.onnx --to q4f16 --dry-run
+  tilework compress model.onnx --to fp16,q8,q4,q4f16 --out-dir onnx
+  tilework compress model.onnx --to q4 --gather --exclude /lm_head/MatMul -o small.onnx
+
+  fp16   float16; inputs and outputs stay float32      q4     weights of MatMul in blocks of 4 bits
+  q8     8 bits, activations at run time               q4f16  q4, and float16 for the rest
+  int8   q8 with int8 weights                          bnb4   weights in blocks of 4 bits (NF4)
+  uint8  q8 with uint8 weights                         qdq    q4 with operators of ONNX alone
+
+With --out-dir names are as transformers.js looks for them: model_fp16.onnx, model_quantized.onnx, …
+A model of 2 GiB and more has its values in one file beside it: model_q4.onnx_data.
+--dry-run prints what would become what, and what stays and why; it writes nothing.`
+
+export function addCompress(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
+  const command = program
+    .command('compress')
+    .summary('make an ONNX model smaller: float16, 8 bits, 4 bits')
+    .description(
+      'Writes an ONNX model with smaller weights. Its graph is kept, and changed where types need it.',
+    )
+    .argument('<file>', 'an ONNX model')
+    .addOption(
+      new Option('--to <names…>', `what to make: ${TARGET_NAMES.join(', ')}`)
+        .makeOptionMandatory()
+        .argParser(collectTarget),
+    )
+    .option('-o, --output <file>', 'where to write it, for one --to')
+    .option(
+      '--out-dir <dir>',
+      'write each --to into this folder, created if necessary, under the names of transformers.js',
+    )
+  addFloat16Options(command)
+  addQuantizationOptions(command)
+  addReadOptions(command)
+    .option(...KEEP_OLD_DATA)
+    .option('--dry-run', 'print what would be done, and write nothing')
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+    .action(async (file: string, choice: CompressChoice) => finish(await run(file, choice, terminal)))
+}
+
+function addFloat16Options(command: Command): void {
+  command
+    .option('--no-keep-io', 'inputs and outputs become float16, too')
+    .option('--block-op <name>', 'operator that stays float32; may be repeated', collect)
+    .option('--block-node <name>', 'node that stays float32; may be repeated', collect)
+}
+
+function addQuantizationOptions(command: Command): void {
+  command
+    .option(
+      '--block-size <n>',
+      'weights that share a scale: a power of two from 16',
+      wholeNumber('--block-size'),
+    )
+    .option('--asymmetric', 'blocks with zero points')
+    .option(
+      '--accuracy-level <n>',
+      'least precision inside MatMulNBits, 0 to 4',
+      wholeNumber('--accuracy-level'),
+    )
+    .option('--gather', 'quantize tables of Gather, too')
+    .option('--per-channel', '8 bits: one scale per column')
+    .option('--reduce-range', '8 bits: one bit less, for x86 without VNNI')
+    .option('--exclude <name>', 'node that is not quantized; may be repeated', collect)
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
+}
+
+/** Names separated by commas, or the option repeated. */
+function collectTarget(value: string, before: readonly TargetName[] = []): readonly TargetName[] {
+  const names = value.split(',')
+  const unknown = names.find((name) => !Object.hasOwn(TARGETS, name))
+  if (unknown !== undefined) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `--to "${unknown}" is unknown; it must be ${TARGET_NAMES.join(', ')}.`,
+    )
+  }
+  return [...before, ...(names as TargetName[])]
+}
+
+function wholeNumber(flag: string): (text: string) => number {
+  return (text) => {
+    if (/^\d{1,6}$/.test(text)) return Number(text)
+    throw new TileworkError('ERR_ARGUMENT', `${flag} must be a whole number; it is "${text}".`)
+  }
+}
+
+async function run(input: string, choice: CompressChoice, terminal: Terminal): Promise<ExitCode> {
+  const outputs = outputsOf(input, choice)
+  const file = await openInput(input, choice)
+  const reports: TargetReport[] = []
+  try {
+    if (!file.onnx) throw new TileworkError('ERR_UNSUPPORTED', `${input} is not an ONNX model.`)
+    refuseMissingData(file)
+    if (choice.outDir !== undefined && !choice.dryRun) await mkdir(choice.outDir, { recursive: true })
+    for (const [to, output] of outputs) {
+      reports.push({ input, to, ...(await compressOne(file.onnx, to, output, choice, terminal)) })
+    }
+  } finally {
+    file.close()
+  }
+  if (choice.json) printJson(outputs.length === 1 ? reports[0] : reports, terminal)
+  else for (const report of reports) terminal.stdout.write(formatReport(report, choice, terminal))
+  return EXIT.ok
+}
+
+/** Targets with the paths to write; undefined for a dry run. */
+function outputsOf(
+  input: string,
+  { to, output, outDir, dryRun }: CompressChoice,
+): [TargetName, string | undefined][] {
+  const names = [...new Set(to)]
+  if (dryRun) return names.map((name) => [name, undefined])
+  if (output !== undefined && outDir !== undefined)
+    refuse('-o and --out-dir both name the output; use one of them.')
+  if (output !== undefined && names.length > 1) refuse('Several --to need --out-dir.')
+  if (output !== undefined) return [[names[0]!, output]]
+  if (outDir === undefined) refuse('Name the output with -o FILE or --out-dir DIR, or ask for --dry-run.')
+  const stem = basename(input, extname(input))
+  return names.map((name) => [name, join(outDir, `${stem}${TARGETS[name].suffix}.onnx`)])
+}
+
+function refuse(message: string): never {
+  throw new TileworkError('ERR_ARGUMENT', message)
+}
+
+function refuseMissingData(file: OpenFile): void {
+  for (const { name, hasData } of file.tensors) {
+    if (!hasData) throw new TileworkError('ERR_NO_DATA', `The data of ${JSON.stringify(name)} is missing.`)
+  }
+}
+
+async function compressOne(
+  original: OnnxModel,
+  to: TargetName,
+  output: string | undefined,
+  choice: CompressChoice,
+  terminal: Terminal,
+): Promise<CompressReport & { readonly output?: string }> {
+  const model = original.copy()
+  const report = await compressTo(model, to, libraryOptions(choice, terminal.signal))
+  if (output === undefined) return report
+  const progress = startProgress(`Writing ${to}`, terminal)
+  try {
+    await save(output, model, {
+      external: report.bytesAfter < INTERNAL_BYTES ? false : { location: `${basename(output)}_data` },
+      ...(choice.keepOldData && { keepOldData: true }),
+      signal: terminal.signal,
+      onProgress: (now) => progress.update(now),
+    })
+  } finally {
+    progress.stop()
+  }
+  return { ...report, output }
+}
+
+function libraryOptions(choice: CompressChoice, signal: AbortSignal): TargetOptions {
+  const { keepIo, blockOp, blockNode, blockSize, asymmetric, accuracyLevel, gather } = choice
+  const { perChannel, reduceRange, exclude } = choice
+  return {
+    float16: {
+      keepIo,
+      ...((blockOp || blockNode) && { block: { ops: blockOp ?? [], nodes: blockNode ?? [] } }),
+      signal,
+    },
+    weights: {
+      ...(blockSize !== undefined && { blockSize }),
+      ...(asymmetric && { symmetric: false }),
+      ...(accuracyLevel !== undefined && { accuracyLevel }),
+      ...(gather && { gather }),
+      ...(exclude && { nodes: { exclude } }),
+      signal,
+    },
+    dynamic: {
+      ...(perChannel && { perChannel }),
+      ...(reduceRange && { reduceRange }),
+      ...(exclude && { exclude }),
+      signal,
+    },
+  }
+}
+
+function formatReport(report: TargetReport, { dryRun }: CompressChoice, terminal: Terminal): string {
+  const { input, to, output, bytesBefore, bytesAfter } = report
+  const end = output === undefined ? to : `${to}, ${printable(output)}`
+  const share = bytesBefore === 0 ? '' : ` (${Math.round((100 * bytesAfter) / bytesBefore)} %)`
+  const line = `${printable(input)} as ${end}: weights ${formatBytes(bytesBefore)} → ${formatBytes(bytesAfter)}${share}\n`
+  return (
+    line +
+    stayLines(report) +
+    (dryRun ? `\n${weightTable(report, terminal)}${nodeTable(report, terminal)}` : '')
+  )
+}
+
+function stayLines({ nodes, tensors }: CompressReport): string {
+  const stay = nodes.filter(({ reason }) => reason !== undefined).length
+  const clipped = tensors.reduce((sum, each) => sum + (each.clipped ?? 0), 0)
+  const lifted = tensors.reduce((sum, each) => sum + (each.lifted ?? 0), 0)
+  return [
+    stay > 0 &&
+      `${formatCount(stay, 'node')} ${stay === 1 ? 'stays' : 'stay'} as before; --dry-run says why\n`,
+    clipped > 0 && `${formatCount(clipped, 'value')} reduced to the largest of the type\n`,
+    lifted > 0 && `${formatCount(lifted, 'value')} raised to the smallest of the type\n`,
+  ]
+    .filter((text) => text !== false)
+    .join('')
+}
+
+function weightTable({ tensors }: CompressReport, { colors, width }: Terminal): string {
+  const rows = tensors.map((each) => [
+    printable(each.name),
+    each.from,
+    each.to,
+    formatBytes(each.bytesBefore),
+    formatBytes(each.bytesAfter),
+    each.kept === undefined ? '' : `also stays: ${printable(each.kept)}`,
+  ])
+  const columns = [
+    { title: 'weight', canShrink: true },
+    { title: 'from' },
+    { title: 'to' },
+    { title: 'before', align: 'right' },
+    { title: 'after', align: 'right' },
+    { title: 'note', usual: '' },
+  ] as const
+  return formatTable(columns, rows, colors, width)
+}
+
+function nodeTable({ nodes }: CompressReport, { colors, width }: Terminal): string {
+  const rows = nodes
+    .filter(({ reason }) => reason !== undefined)
+    .map(({ name, opType, reason }) => [printable(name), opType, reason!])
+  if (rows.length === 0) return ''
+  const columns = [
+    { title: 'node that stays', canShrink: true },
+    { title: 'operator' },
+    { title: 'why' },
+  ] as const
+  return `\n${formatTable(columns, rows, colors, width)}`
+}

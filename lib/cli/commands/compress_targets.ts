@@ -1,0 +1,66 @@
+/** What `compress --to` makes: the steps and the suffix of the file, as transformers.js names them. */
+import type {
+  CompressReport,
+  OnnxModel,
+  QuantizeDynamicOptions,
+  QuantizeWeightsOptions,
+  ToFloat16Options,
+} from '../../onnx.js'
+import { quantizeDynamic, quantizeWeights, toFloat16 } from '../../onnx.js'
+
+/** Flags that change a target, as options of the library. */
+export interface TargetOptions {
+  readonly float16: ToFloat16Options
+  readonly weights: QuantizeWeightsOptions
+  readonly dynamic: QuantizeDynamicOptions
+}
+
+type Step = (model: OnnxModel, options: TargetOptions) => Promise<CompressReport>
+
+interface Target {
+  readonly suffix: string
+  readonly steps: readonly Step[]
+}
+
+const half: Step = (model, { float16 }) => toFloat16(model, float16)
+
+const blocks =
+  (preset: QuantizeWeightsOptions): Step =>
+  (model, { weights }) =>
+    quantizeWeights(model, { ...preset, ...weights })
+
+const codes =
+  (preset: QuantizeDynamicOptions): Step =>
+  (model, { dynamic }) =>
+    quantizeDynamic(model, { ...preset, ...dynamic })
+
+export const TARGETS = {
+  fp16: { suffix: '_fp16', steps: [half] },
+  q8: { suffix: '_quantized', steps: [codes({ weightType: 'auto' })] },
+  int8: { suffix: '_int8', steps: [codes({ weightType: 'int8' })] },
+  uint8: { suffix: '_uint8', steps: [codes({ weightType: 'uint8' })] },
+  q4: { suffix: '_q4', steps: [blocks({})] },
+  q4f16: { suffix: '_q4f16', steps: [blocks({}), half] },
+  bnb4: { suffix: '_bnb4', steps: [blocks({ format: 'bnb4' })] },
+  qdq: { suffix: '_qdq', steps: [blocks({ format: 'qdq' })] },
+} as const satisfies Record<string, Target>
+
+export type TargetName = keyof typeof TARGETS
+
+export const TARGET_NAMES = Object.keys(TARGETS) as TargetName[]
+
+/** Changes the model by all steps of a target. The report adds up theirs. */
+export async function compressTo(
+  model: OnnxModel,
+  name: TargetName,
+  options: TargetOptions,
+): Promise<CompressReport> {
+  const reports: CompressReport[] = []
+  for (const step of TARGETS[name].steps) reports.push(await step(model, options))
+  return {
+    nodes: reports.flatMap(({ nodes }) => nodes),
+    tensors: reports.flatMap(({ tensors }) => tensors),
+    bytesBefore: reports[0]!.bytesBefore,
+    bytesAfter: reports.at(-1)!.bytesAfter,
+  }
+}

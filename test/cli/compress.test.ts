@@ -1,0 +1,88 @@
+/** `tilework compress`: files under the names of transformers.js, a dry run, and refusals. */
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { check, open } from '../../lib/index.js'
+import { recordedPath } from '../formats/onnx/compress/recorded.js'
+import { runCli, runJson } from './run_cli.js'
+
+const MODEL = recordedPath('transformer', 'before')
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tilework-compress-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+it('writes several targets under the names that transformers.js looks for', async () => {
+  const all = 'fp16,q8,int8,uint8,q4,q4f16,bnb4,qdq'
+  const { code, stdout } = await runCli([
+    'compress',
+    MODEL,
+    '--to',
+    all,
+    '--out-dir',
+    join(folder, 'new', 'onnx'),
+  ])
+  expect(code).toBe(0)
+  expect(stdout.split('\n')[0]).toContain('as fp16,')
+  const suffixes = ['bnb4', 'fp16', 'int8', 'q4', 'q4f16', 'qdq', 'quantized', 'uint8']
+  const made = join(folder, 'new', 'onnx')
+  expect(readdirSync(made).sort()).toEqual(suffixes.map((suffix) => `before_${suffix}.onnx`))
+  for (const name of readdirSync(made)) {
+    const findings = await check(join(made, name))
+    expect(
+      findings.filter(({ severity }) => severity === 'error'),
+      name,
+    ).toEqual([])
+    expect(statSync(join(made, name)).size).toBeLessThan(statSync(MODEL).size)
+  }
+})
+
+it('prints what would become what, and why nodes stay, and writes nothing', async () => {
+  const { code, stdout } = await runCli(['compress', MODEL, '--to', 'q4', '--dry-run'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/before\.onnx as q4: weights 42\.9 KB → 13\.4 KB|as q4: weights/)
+  expect(stdout).toMatch(/wq +float32 +symmetric blocks of 32/)
+  expect(stdout).toMatch(/MatMul +its second input is not a weight/)
+  expect(readdirSync(folder)).toEqual([])
+})
+
+it('gives the same facts as JSON', async () => {
+  const output = join(folder, 'half.onnx')
+  const report = await runJson<{ to: string; output: string; tensors: unknown[]; bytesAfter: number }>([
+    ...['compress', MODEL, '--to', 'fp16', '-o', output, '--json'],
+  ])
+  expect(report).toMatchObject({ to: 'fp16', output })
+  expect(report.tensors.length).toBeGreaterThan(5)
+  expect((await open(output)).onnx!.graph.initializer('wq')?.dtype).toBe('float16')
+})
+
+it('takes the external data of a model, and writes one file', async () => {
+  const output = join(folder, 'small.onnx')
+  const external = recordedPath('matmul', 'before-external')
+  expect((await runCli(['compress', external, '--to', 'q4', '-o', output])).code).toBe(0)
+  expect(readdirSync(folder)).toEqual(['small.onnx'])
+})
+
+it.each([
+  [['--to', 'q5', '--dry-run'], '"q5"'],
+  [['--to', 'q4'], '-o FILE'],
+  [['--to', 'q4,fp16', '-o', 'x.onnx'], '--out-dir'],
+  [['--to', 'q4', '-o', 'x.onnx', '--block-size', '24'], 'power of two'],
+])('refuses %j', async (flags, word) => {
+  const { code, stderr } = await runCli(['compress', MODEL, ...flags])
+  expect(code).toBe(64)
+  expect(stderr).toContain(word)
+})
+
+it('is what convert --dtype float16 does with a model', async () => {
+  const [converted, compressed] = [join(folder, 'a.onnx'), join(folder, 'b.onnx')]
+  expect((await runCli(['convert', MODEL, converted, '--dtype', 'float16'])).code).toBe(0)
+  expect((await runCli(['compress', MODEL, '--to', 'fp16', '-o', compressed])).code).toBe(0)
+  expect(existsSync(converted)).toBe(true)
+  const nodes = async (path: string): Promise<string[]> =>
+    (await open(path)).onnx!.graph.nodes.map(({ opType }) => opType)
+  expect(await nodes(converted)).toEqual(await nodes(compressed))
+})
