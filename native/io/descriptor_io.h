@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "io/file_handle.h"
+
 namespace tilework {
 
 // One end of a transfer. `path` names the file in errors.
 struct DescriptorEnd {
-  int descriptor;
+  FileHandle descriptor;
   int64_t offset;
   const std::string& path;
 };
@@ -25,6 +27,6 @@ void write_fully(const DescriptorEnd& to, const uint8_t* bytes, int64_t size);
 int64_t copy_fully(const DescriptorEnd& from, const DescriptorEnd& to, int64_t size);
 
 // Flushes the file to the storage device itself. Errors: a system error.
-void sync_file(int descriptor, const std::string& path);
+void sync_file(FileHandle descriptor, const std::string& path);
 
 }  // namespace tilework

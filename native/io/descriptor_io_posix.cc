@@ -76,7 +76,9 @@ int64_t copy_fully(const DescriptorEnd& from, const DescriptorEnd& to, int64_t s
   return copied;
 }
 
-void sync_file(int descriptor, const std::string& path) {
+void close_file(FileHandle handle) noexcept { close(handle); }
+
+void sync_file(FileHandle descriptor, const std::string& path) {
 #ifdef __APPLE__
   // On macOS fsync reaches only the cache of the drive.
   if (fcntl(descriptor, F_FULLFSYNC) == 0) return;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "io/file_handle.h"
+
 namespace tilework {
 
 // The number of an inode alone may be given to the next file that is made.
@@ -18,7 +20,7 @@ struct FileIdentity {
 };
 
 // Errors: a system error that names `path`.
-FileIdentity identity_of(int descriptor, const std::string& path);
+FileIdentity identity_of(FileHandle descriptor, const std::string& path);
 
 // Removes `name` below `folder` if it is that file, a regular one without further names. Returns whether it
 // was removed. Errors: a system error.

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "io/file_handle.h"
+
 namespace tilework {
 
 // An open folder. It stays the same one when its path is renamed or replaced.
@@ -20,25 +22,27 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  FileHandle descriptor() const { return descriptor_; }
 
-  // Opens `name`, a relative path. Symbolic links are followed while they stay below this folder. Returns the
-  // descriptor, or -1 with errno: EXDEV for a name that leads out of the folder.
+  // Opens `name`, a relative path, with the flags of open(), or the access mask of Windows. Symbolic links are
+  // followed while they stay below this folder. Returns the descriptor, or -1 with errno: EXDEV for a name that
+  // leads out of the folder.
   //
-  // On Linux by openat2; where the kernel lacks or forbids that, and elsewhere, by `walk_below`.
-  int open_below(const std::string& name, int flags) const;
-  // As `open_below`: opens one component after the other and resolves each link itself.
-  int walk_below(const std::string& name, int flags) const;
+  // On Linux by openat2; where the kernel lacks or forbids that, and on macOS, by `walk_below`. On Windows the
+  // system says where the file that was opened lies.
+  FileHandle open_below(const std::string& name, int flags) const;
+  // As `open_below`: opens one component after the other and resolves each link itself. Not on Windows.
+  FileHandle walk_below(const std::string& name, int flags) const;
 
   // Makes renames in this folder durable. Some file systems cannot sync a folder; then they are as durable as
   // the file system makes them. Errors: a system error that names `asked`.
   void sync(const std::string& asked) const;
 
  private:
-  static std::shared_ptr<Folder> shared(int descriptor, const std::string& path);
-  Folder(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  static std::shared_ptr<Folder> shared(FileHandle descriptor, const std::string& path);
+  Folder(FileHandle descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
 
-  int descriptor_;
+  FileHandle descriptor_;
   // The path that it was opened by. Only absolute links need it.
   std::string path_;
 };

@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "io/fault_guard.h"
+#include "io/file_handle.h"
 
 namespace tilework {
 
@@ -66,14 +67,14 @@ class InputFile {
   // need only the mapping, so a closed file costs no descriptor while its views wait for garbage collection.
   class Descriptor {
    public:
-    explicit Descriptor(int number) : number_(number) {}
+    explicit Descriptor(FileHandle number) : number_(number) {}
     ~Descriptor();
     Descriptor(const Descriptor&) = delete;
     Descriptor& operator=(const Descriptor&) = delete;
-    int number() const { return number_; }
+    FileHandle number() const { return number_; }
 
    private:
-    int number_;
+    FileHandle number_;
   };
   // Null once the owner has released it and no job uses it.
   std::shared_ptr<Descriptor> descriptor() const { return descriptor_.lock(); }
@@ -95,12 +96,14 @@ class InputFile {
   Error ends_at(int64_t offset) const;
 
  private:
-  InputFile(std::string path, InputOptions options, int descriptor, LiveCount live);
-  static std::shared_ptr<InputFile> from_descriptor(int descriptor, const std::string& path,
+  InputFile(std::string path, InputOptions options, FileHandle descriptor, LiveCount live);
+  static std::shared_ptr<InputFile> from_descriptor(FileHandle descriptor, const std::string& path,
                                                     InputOptions options, LiveCount live);
   bool is_sole_file(const Folder& folder, const std::string& name) const;
   void take_stamp();
+  FileStamp stamp_now(FileHandle descriptor) const;
   void map();
+  static void unmap(uint8_t* data, int64_t size);
   Error changed(const std::string& how) const;
 
   std::string path_;

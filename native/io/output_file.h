@@ -81,6 +81,8 @@ class OutputFile {
   enum class State { kOpen, kCommitting, kCommitted, kAborted };
 
   OutputFile() = default;
+  // End of a chain of symbolic links; the file need not exist.
+  static std::string follow_links(const std::string& asked);
   void reserve(int64_t byte_length);
   static std::shared_ptr<OutputFile> create_at(const std::string& path, std::shared_ptr<const Folder> folder,
                                                const std::string& name, Target target, int64_t byte_length);

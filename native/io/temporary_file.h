@@ -5,34 +5,35 @@
 // process leaves nothing behind. It gets a name just before the rename. Elsewhere it has the name from the
 // start.
 //
-// The names depend on the target alone: `.NAME.tilework-tmp`, then `.NAME.1.tilework-tmp` and so on. The
-// process that uses a name holds a lock on the file, which the system drops with the process. So a name
-// without a lock was left by a killed process, and the next save of the same target removes it without
-// listing the folder.
+// temporary_name.h has the names. The process that uses one holds a lock on the file, which the system drops
+// with the process. So a name without a lock was left by a killed process, and the next save of the same target
+// removes it without listing the folder.
+//
+// On Windows the file has its name from the start and is marked for deletion until just before the rename, so
+// a killed process leaves nothing behind either. Its share mode is the lock.
 #pragma once
-
-#include <sys/types.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "io/file_handle.h"
 #include "io/folder.h"
 
 namespace tilework {
 
 class TemporaryFile {
  public:
-  // `target` is a name in `folder`, `mode` as for open(), and `asked` the caller's path for errors. Errors: a
-  // system error; EEXIST if all names are in use.
-  TemporaryFile(std::shared_ptr<const Folder> folder, const std::string& target, mode_t mode,
+  // `target` is a name in `folder`, `mode` as for open() (Windows has none), and `asked` the caller's path for
+  // errors. Errors: a system error; EEXIST if all names are in use.
+  TemporaryFile(std::shared_ptr<const Folder> folder, const std::string& target, unsigned mode,
                 const std::string& asked);
   // Removes the file unless it replaced the target.
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  FileHandle descriptor() const { return descriptor_; }
 
   // Gives the file a name if it has none; copies the file where the system refuses to link it. Errors: a
   // system error.
@@ -49,8 +50,8 @@ class TemporaryFile {
 
  private:
   void remove_abandoned() const;
-  void open_without_name(mode_t mode);
-  void open_with_name(mode_t mode);
+  void open_without_name(unsigned mode);
+  void open_with_name(unsigned mode);
   bool link_name(const std::string& name);
   void copy_under_a_name();
   void rename_to_target();
@@ -63,7 +64,7 @@ class TemporaryFile {
   std::string stem_;
   // Empty while the file has no name.
   std::string name_;
-  int descriptor_ = -1;
+  FileHandle descriptor_ = kNoFile;
 };
 
 }  // namespace tilework

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -17,17 +16,11 @@
 #include "io/file_attributes.h"
 #include "io/file_lock.h"
 #include "io/temporary_file.h"
+#include "io/temporary_name.h"
 
 namespace tilework {
 namespace {
 
-constexpr char kSuffix[] = ".tilework-tmp";
-// Concurrent saves of one target plus the leftovers of killed ones: more than anyone has, few enough to try
-// all.
-constexpr int kMaxNames = 32;
-// The leading dot, then a dot with two digits, then the suffix.
-constexpr size_t kAroundStem = 1 + 3 + sizeof(kSuffix) - 1;
-constexpr size_t kHashDigits = 16;
 // Limit of all common file systems, used where the file system does not report its own.
 constexpr size_t kUsualNameBytes = 255;
 
@@ -50,30 +43,9 @@ bool is_failure_of_disk(int number) {
 // Set once the system refused to link an unnamed file; later files have a name from the start.
 std::atomic<bool> names_are_refused{false};
 
-// FNV-1a in hexadecimal digits.
-std::string hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : text) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-  std::string digits;
-  for (size_t i = 0; i < kHashDigits; ++i) digits += "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
-  return digits;
-}
-
-// A long name is cut; its hash distinguishes it from other names with the same start.
 std::string stem_of(const Folder& folder, const std::string& target) {
   const long limit = fpathconf(folder.descriptor(), _PC_NAME_MAX);
-  const size_t bytes = limit > 0 ? static_cast<size_t>(limit) : kUsualNameBytes;
-  if (target.size() + kAroundStem <= bytes) return target;
-  const size_t around = kAroundStem + 1 + kHashDigits;
-  size_t length = bytes > around ? std::min(bytes - around, target.size()) : 0;
-  // Some file systems refuse names that end inside a UTF-8 character.
-  while (length > 0 && (static_cast<uint8_t>(target[length]) & 0xC0) == 0x80) --length;
-  return target.substr(0, length) + "." + hash_of(target);
-}
-
-std::string numbered_name(const std::string& stem, int number) {
-  const std::string digits = number == 0 ? "" : "." + std::to_string(number);
-  return "." + stem + digits + kSuffix;
+  return temporary_stem(target, limit > 0 ? static_cast<size_t>(limit) : kUsualNameBytes);
 }
 
 bool status_at(const Folder& folder, const std::string& name, struct stat& status) {
@@ -121,7 +93,7 @@ void remove_if_abandoned(const Folder& folder, const std::string& name, uid_t ow
 
 }  // namespace
 
-TemporaryFile::TemporaryFile(std::shared_ptr<const Folder> folder, const std::string& target, mode_t mode,
+TemporaryFile::TemporaryFile(std::shared_ptr<const Folder> folder, const std::string& target, unsigned mode,
                              const std::string& asked)
     : folder_(std::move(folder)), target_(target), asked_(asked), stem_(stem_of(*folder_, target)) {
   // Before disk space is reserved: leftovers may fill the disk.
@@ -136,16 +108,13 @@ TemporaryFile::~TemporaryFile() {
 }
 
 std::vector<std::string> TemporaryFile::all_names(const Folder& folder, const std::string& target) {
-  const std::string stem = stem_of(folder, target);
-  std::vector<std::string> all;
-  for (int number = 0; number < kMaxNames; ++number) all.push_back(numbered_name(stem, number));
-  return all;
+  return all_temporary_names(stem_of(folder, target));
 }
 
 void TemporaryFile::remove_abandoned() const {
   const uid_t owner = owner_of(*folder_, target_);
-  for (int number = 0; number < kMaxNames; ++number) {
-    remove_if_abandoned(*folder_, numbered_name(stem_, number), owner);
+  for (int number = 0; number < kMaxTemporaryNames; ++number) {
+    remove_if_abandoned(*folder_, temporary_name(stem_, number), owner);
   }
 }
 
@@ -157,7 +126,7 @@ std::string descriptor_path(int descriptor) { return "/proc/self/fd/" + std::to_
 
 }  // namespace
 
-void TemporaryFile::open_without_name(mode_t mode) {
+void TemporaryFile::open_without_name(unsigned mode) {
   // Any failure shows up again in the attempt with a name, which reports it.
   const int descriptor = openat(folder_->descriptor(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
   if (descriptor < 0) return;
@@ -175,7 +144,7 @@ bool TemporaryFile::link_name(const std::string& name) {
   return linkat(AT_FDCWD, link.c_str(), folder_->descriptor(), name.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 #else
-void TemporaryFile::open_without_name(mode_t) {}
+void TemporaryFile::open_without_name(unsigned) {}
 
 bool TemporaryFile::link_name(const std::string&) {
   errno = ENOSYS;
@@ -183,9 +152,9 @@ bool TemporaryFile::link_name(const std::string&) {
 }
 #endif
 
-void TemporaryFile::open_with_name(mode_t mode) {
-  for (int number = 0; number < kMaxNames; ++number) {
-    const std::string name = numbered_name(stem_, number);
+void TemporaryFile::open_with_name(unsigned mode) {
+  for (int number = 0; number < kMaxTemporaryNames; ++number) {
+    const std::string name = temporary_name(stem_, number);
     const std::lock_guard lock(names().mutex);
     constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const int descriptor = openat(folder_->descriptor(), name.c_str(), kFlags, mode);
@@ -211,8 +180,8 @@ void TemporaryFile::open_with_name(mode_t mode) {
 
 void TemporaryFile::take_name() {
   if (!name_.empty()) return;
-  for (int number = 0; number < kMaxNames; ++number) {
-    const std::string name = numbered_name(stem_, number);
+  for (int number = 0; number < kMaxTemporaryNames; ++number) {
+    const std::string name = temporary_name(stem_, number);
     {
       const std::lock_guard lock(names().mutex);
       if (link_name(name)) {
