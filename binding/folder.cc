@@ -1,6 +1,8 @@
 #include "folder.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arguments.h"
@@ -53,11 +55,18 @@ Napi::Value output_paths(const Napi::CallbackInfo& info) {
   });
 }
 
+// tryLock(folder): "busy", "unknown", or an object that holds the lock until its release().
 Napi::Value try_lock(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
-    const char* const names[] = {"taken", "busy", "unknown"};
-    const auto lock = tilework::try_lock(static_cast<int>(whole_number(info[0], "descriptor")));
-    return Napi::String::New(info.Env(), names[static_cast<size_t>(lock)]);
+    std::unique_ptr<FolderLock> lock;
+    const Lock state = FolderLock::try_take(path_text(info[0], "folder"), lock);
+    if (state != Lock::kTaken)
+      return Napi::String::New(info.Env(), state == Lock::kBusy ? "busy" : "unknown");
+    const auto held = std::make_shared<std::unique_ptr<FolderLock>>(std::move(lock));
+    Napi::Object result = Napi::Object::New(info.Env());
+    result.Set("release",
+               Napi::Function::New(info.Env(), [held](const Napi::CallbackInfo&) { held->reset(); }));
+    return result;
   });
 }
 

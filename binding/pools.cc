@@ -22,7 +22,9 @@ Shared& shared() {
 }
 
 // process.exit() ends the process without shutting environments down: jobs would continue in a dying process,
-// and temporary files would stay in the user's folder.
+// and temporary files would stay in the user's folder. Windows has ended all other threads before it calls a
+// library's handlers, perhaps while they held a mutex, and deletes the temporary files itself.
+#ifndef _WIN32
 void at_process_exit() {
   std::shared_ptr<Pools> pools;
   {
@@ -35,6 +37,7 @@ void at_process_exit() {
   }
   TemporaryFile::remove_all_names();
 }
+#endif
 
 }  // namespace
 
@@ -45,7 +48,9 @@ std::shared_ptr<Pools> share_pools() {
     pools.reset(new Pools{ThreadPool(default_threads())});
     shared().pools = pools;
   }
+#ifndef _WIN32
   if (!shared().exit_handler_set) shared().exit_handler_set = std::atexit(at_process_exit) == 0;
+#endif
   return pools;
 }
 

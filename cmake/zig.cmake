@@ -1,7 +1,17 @@
 # Cross-compiles with zig's Clang, which brings the headers and libraries of its targets. scripts/prebuild.mjs passes:
 #   TILEWORK_ZIG         the program
 #   TILEWORK_ZIG_TARGET  for example x86_64-linux-gnu.2.28: processor, system, C library and its lowest version
-set(CMAKE_SYSTEM_NAME Linux)
+if(TILEWORK_ZIG_TARGET MATCHES "-windows-")
+  set(CMAKE_SYSTEM_NAME Windows)
+elseif(TILEWORK_ZIG_TARGET MATCHES "-macos")
+  set(CMAKE_SYSTEM_NAME Darwin)
+  # A cross compiler has no SDK of Xcode to look for, and zig takes the lowest version from its target.
+  set(CMAKE_OSX_SYSROOT "")
+  set(CMAKE_OSX_DEPLOYMENT_TARGET "")
+  set(CMAKE_SHARED_LINKER_FLAGS_INIT -s)
+else()
+  set(CMAKE_SYSTEM_NAME Linux)
+endif()
 string(REGEX MATCH "^[^-]+" CMAKE_SYSTEM_PROCESSOR "${TILEWORK_ZIG_TARGET}")
 # Optimised also where CMake tests the compiler: zig would first build a libc++ without optimisation for a test that links.
 set(CMAKE_CXX_COMPILER "${TILEWORK_ZIG}" c++ -O3 -target ${TILEWORK_ZIG_TARGET})

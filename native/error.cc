@@ -13,16 +13,23 @@ struct SystemErrorName {
 
 // The error numbers of opening, mapping and writing files; any other number is reported as ERR_IO.
 constexpr SystemErrorName kSystemErrorNames[] = {
-    {EACCES, "EACCES"},   {EAGAIN, "EAGAIN"}, {EBADF, "EBADF"},
-    {EBUSY, "EBUSY"},     {EDQUOT, "EDQUOT"}, {EEXIST, "EEXIST"},
-    {EFAULT, "EFAULT"},   {EFBIG, "EFBIG"},   {EINTR, "EINTR"},
-    {EINVAL, "EINVAL"},   {EIO, "EIO"},       {EISDIR, "EISDIR"},
-    {ELOOP, "ELOOP"},     {EMFILE, "EMFILE"}, {ENAMETOOLONG, "ENAMETOOLONG"},
-    {ENFILE, "ENFILE"},   {ENODEV, "ENODEV"}, {ENOENT, "ENOENT"},
-    {ENOMEM, "ENOMEM"},   {ENOSPC, "ENOSPC"}, {ENOTDIR, "ENOTDIR"},
-    {ENOTSUP, "ENOTSUP"}, {ENXIO, "ENXIO"},   {EOVERFLOW, "EOVERFLOW"},
-    {EPERM, "EPERM"},     {EROFS, "EROFS"},   {ESTALE, "ESTALE"},
-    {ETXTBSY, "ETXTBSY"}, {EXDEV, "EXDEV"},
+    {EACCES, "EACCES"},       {EAGAIN, "EAGAIN"},
+    {EBADF, "EBADF"},         {EBUSY, "EBUSY"},
+    {EEXIST, "EEXIST"},       {EFAULT, "EFAULT"},
+    {EFBIG, "EFBIG"},         {EINTR, "EINTR"},
+    {EINVAL, "EINVAL"},       {EIO, "EIO"},
+    {EISDIR, "EISDIR"},       {ELOOP, "ELOOP"},
+    {EMFILE, "EMFILE"},       {ENAMETOOLONG, "ENAMETOOLONG"},
+    {ENFILE, "ENFILE"},       {ENODEV, "ENODEV"},
+    {ENOENT, "ENOENT"},       {ENOMEM, "ENOMEM"},
+    {ENOSPC, "ENOSPC"},       {ENOTDIR, "ENOTDIR"},
+    {ENOTSUP, "ENOTSUP"},     {ENXIO, "ENXIO"},
+    {EOVERFLOW, "EOVERFLOW"}, {EPERM, "EPERM"},
+    {EROFS, "EROFS"},         {ETXTBSY, "ETXTBSY"},
+    {EXDEV, "EXDEV"},
+#ifndef _WIN32
+    {EDQUOT, "EDQUOT"},       {ESTALE, "ESTALE"},
+#endif
 };
 
 const char* name_of_number(int number) {

@@ -1,11 +1,7 @@
 /** Checks a Linux binary that is to be shipped, wherever it was built for: what it needs, what it exports and its size. */
 import { spawnSync } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { checkShipped } from './check_shipped.mjs'
 import { fail } from './toolchain.mjs'
-
-const MAX_BYTES = 4 * 2 ** 20
-
-const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1']
 
 /** Libraries of the C library; the C++ runtime is linked statically. */
 const LIBRARIES = {
@@ -22,17 +18,10 @@ const LIBRARIES = {
  * @returns {string} what was found
  */
 export function checkElf(path, libc, maxGlibc) {
-  const { size } = statSync(path)
-  const refuse = (why) => fail(`${path} may not be shipped: ${why}.`)
-  if (size > MAX_BYTES) refuse(`it has ${size} bytes; at most ${MAX_BYTES} are allowed`)
-
   const libraries = [...readelf('-d', path).matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, name]) => name)
-  const foreign = libraries.filter((name) => !LIBRARIES[libc].test(name))
-  if (foreign.length > 0) refuse(`it needs ${foreign.join(', ')}`)
-
   const symbols = dynamicSymbols(path)
   const exported = symbols.filter(({ isDefined }) => isDefined).map(({ name }) => name)
-  if (exported.sort().join() !== EXPORTS.join()) refuse(`it exports ${exported.join(', ')}`)
+  const { kib, refuse } = checkShipped(path, { libraries, known: LIBRARIES[libc], exported })
 
   const imported = symbols.filter(({ isDefined }) => !isDefined)
   const isNodeApi = ({ name }) => /^(napi|node_api)_/.test(name)
@@ -46,7 +35,7 @@ export function checkElf(path, libc, maxGlibc) {
     refuse(`it needs glibc ${glibc}; at most ${maxGlibc} is allowed`)
   }
   return [
-    `${Math.ceil(size / 1024)} KiB`,
+    kib,
     ...(glibc === undefined ? [] : [`glibc ${glibc}`]),
     `needs ${libraries.join(' ')}`,
     `${imported.filter(isNodeApi).length} functions of Node-API and ${imported.length - imported.filter(isNodeApi).length} others`,

@@ -412,6 +412,11 @@ export interface NativeDlpackTensor {
   readonly copied: boolean
 }
 
+/** Held until it is released, collected, or the process ends. */
+export interface NativeLock {
+  release(): void
+}
+
 /** What the addon exports. */
 export interface NativeAddon {
   /**
@@ -456,11 +461,8 @@ export interface NativeAddon {
   outputPaths(path: string): readonly string[]
   /** Removes a file below a folder if it is still this one, regular and without further names. */
   removeBelow(folder: string, name: string, identity: NativeFileIdentity): boolean
-  /**
-   * Takes the lock of an open file or folder if it is free; closing the descriptor releases it. `unknown` where the file
-   * system has no locks.
-   */
-  tryLock(descriptor: number): 'taken' | 'busy' | 'unknown'
+  /** Takes the lock of a folder if it is free. `unknown` where the folder or its file system has no locks. */
+  tryLock(folder: string): NativeLock | 'busy' | 'unknown'
   /** Threads of the addon's pool: from CPU affinity and cgroup quota, or TILEWORK_THREADS, or `setThreads`. */
   threads(): number
   setThreads(count: number): void

@@ -3,10 +3,11 @@
  * or replace each other's data. The lock is that of the folder itself, so nothing is left when a process is killed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { closeSync, openSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { native } from '../native/addon.js'
+import type { NativeLock } from '../native/types.js'
 
 /** The lock is asked for again after this time, which doubles. */
 const FIRST_PAUSE_MS = 1
@@ -36,11 +37,11 @@ export async function withFolder<T>(
   const before = turns.get(key)
   const turn = (async () => {
     if (before) await untilAborted(before, signal)
-    const descriptor = await lock(folder, signal)
+    const taken = await lock(folder, signal)
     try {
-      return await held.run(new Set([...(holding ?? []), key]), () => job(descriptor !== undefined))
+      return await held.run(new Set([...(holding ?? []), key]), () => job(taken !== undefined))
     } finally {
-      if (descriptor !== undefined) closeSync(descriptor)
+      taken?.release()
     }
   })()
   // An aborted wait ends before the turn that it waited for.
@@ -63,31 +64,14 @@ function keyOf(folder: string): string | undefined {
   }
 }
 
-/** The descriptor that holds the lock; undefined where there are no locks. */
-async function lock(folder: string, signal: AbortSignal | undefined): Promise<number | undefined> {
-  const descriptor = openFolder(folder)
-  if (descriptor === undefined) return undefined
-  try {
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-      const state = native().tryLock(descriptor)
-      if (state === 'taken') return descriptor
-      if (state === 'unknown') break
-      // A random part keeps processes from asking in step.
-      await setTimeout(pause * (0.5 + Math.random()))
-      throwIfAborted(signal)
-    }
-  } catch (error) {
-    closeSync(descriptor)
-    throw error
-  }
-  closeSync(descriptor)
-  return undefined
-}
-
-function openFolder(folder: string): number | undefined {
-  try {
-    return openSync(folder, 'r')
-  } catch {
-    return undefined
+/** Undefined where there are no locks. */
+async function lock(folder: string, signal: AbortSignal | undefined): Promise<NativeLock | undefined> {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+    const state = native().tryLock(folder)
+    if (state === 'unknown') return undefined
+    if (state !== 'busy') return state
+    // A random part keeps processes from asking in step.
+    await setTimeout(pause * (0.5 + Math.random()))
+    throwIfAborted(signal)
   }
 }

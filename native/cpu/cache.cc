@@ -4,6 +4,12 @@
 #include <sys/sysctl.h>
 
 #include <initializer_list>
+#elif defined(_WIN32)
+#define NOMINMAX
+#include <windows.h>
+
+#include <algorithm>
+#include <vector>
 #else
 #include <unistd.h>
 
@@ -25,6 +31,20 @@ int64_t probe_cache() {
     if (sysctlbyname(name, &bytes, &size, nullptr, 0) == 0 && bytes > 0) return bytes;
   }
   return kCommonBytes;
+}
+#elif defined(_WIN32)
+int64_t probe_cache() {
+  DWORD bytes = 0;
+  GetLogicalProcessorInformation(nullptr, &bytes);
+  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> entries(bytes /
+                                                            sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
+  int64_t largest = 0;
+  if (GetLogicalProcessorInformation(entries.data(), &bytes) != 0) {
+    for (const auto& entry : entries) {
+      if (entry.Relationship == RelationCache) largest = std::max<int64_t>(largest, entry.Cache.Size);
+    }
+  }
+  return largest > 0 ? largest : kCommonBytes;
 }
 #else
 // Reads a size such as "32768K"; 0 if the file is missing.

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/file.h>
 
 #include <cerrno>
@@ -12,6 +13,15 @@ Lock try_lock(int descriptor) {
     return errno == EWOULDBLOCK ? Lock::kBusy : Lock::kUnknown;
   }
   return Lock::kTaken;
+}
+
+Lock FolderLock::try_take(const std::string& folder, std::unique_ptr<FolderLock>& lock) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return Lock::kUnknown;
+  std::unique_ptr<FolderLock> opened(new FolderLock(descriptor));
+  const Lock state = try_lock(descriptor);
+  if (state == Lock::kTaken) lock = std::move(opened);
+  return state;
 }
 
 }  // namespace tilework

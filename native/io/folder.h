@@ -24,12 +24,12 @@ class Folder {
 
   FileHandle descriptor() const { return descriptor_; }
 
-  // Opens `name`, a relative path, with the flags of open(), or the access mask of Windows. Symbolic links are
-  // followed while they stay below this folder. Returns the descriptor, or -1 with errno: EXDEV for a name that
-  // leads out of the folder.
+  // Opens `name`, a relative path, with the flags of open(), or the access mask of Windows. Symbolic links
+  // are followed while they stay below this folder. Returns the descriptor, or -1 with errno: EXDEV for a
+  // name that leads out of the folder.
   //
-  // On Linux by openat2; where the kernel lacks or forbids that, and on macOS, by `walk_below`. On Windows the
-  // system says where the file that was opened lies.
+  // On Linux by openat2; where the kernel lacks or forbids that, and on macOS, by `walk_below`. On Windows
+  // the system says where the file that was opened lies.
   FileHandle open_below(const std::string& name, int flags) const;
   // As `open_below`: opens one component after the other and resolves each link itself. Not on Windows.
   FileHandle walk_below(const std::string& name, int flags) const;

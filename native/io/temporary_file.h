@@ -6,8 +6,8 @@
 // start.
 //
 // temporary_name.h has the names. The process that uses one holds a lock on the file, which the system drops
-// with the process. So a name without a lock was left by a killed process, and the next save of the same target
-// removes it without listing the folder.
+// with the process. So a name without a lock was left by a killed process, and the next save of the same
+// target removes it without listing the folder.
 //
 // On Windows the file has its name from the start and is marked for deletion until just before the rename, so
 // a killed process leaves nothing behind either. Its share mode is the lock.
@@ -24,8 +24,8 @@ namespace tilework {
 
 class TemporaryFile {
  public:
-  // `target` is a name in `folder`, `mode` as for open() (Windows has none), and `asked` the caller's path for
-  // errors. Errors: a system error; EEXIST if all names are in use.
+  // `target` is a name in `folder`, `mode` as for open() (Windows has none), and `asked` the caller's path
+  // for errors. Errors: a system error; EEXIST if all names are in use.
   TemporaryFile(std::shared_ptr<const Folder> folder, const std::string& target, unsigned mode,
                 const std::string& asked);
   // Removes the file unless it replaced the target.

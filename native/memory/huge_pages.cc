@@ -1,6 +1,6 @@
-#include <cstdint>
-
 #include "memory/huge_pages.h"
+
+#include <cstdint>
 
 #if defined(__linux__)
 #include <sys/mman.h>

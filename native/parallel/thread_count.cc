@@ -11,6 +11,12 @@
 #ifdef __linux__
 #include <sched.h>
 #endif
+#ifdef _WIN32
+#define NOMINMAX
+#include <windows.h>
+
+#include <bit>
+#endif
 
 namespace tilework {
 namespace {
@@ -59,11 +65,32 @@ bool names_cpu(const std::string& controllers) {
   return ("," + controllers + ",").find(",cpu,") != std::string::npos;
 }
 
+#ifdef _WIN32
+// Containers are jobs with a hard limit, in hundredths of a percent of all processors.
+size_t job_threads() {
+  JOBOBJECT_CPU_RATE_CONTROL_INFORMATION limit{};
+  if (QueryInformationJobObject(nullptr, JobObjectCpuRateControlInformation, &limit, sizeof(limit),
+                                nullptr) == 0) {
+    return 0;
+  }
+  constexpr DWORD kHard = JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
+  if ((limit.ControlFlags & kHard) != kHard) return 0;
+  return cpus_for(static_cast<double>(limit.CpuRate) * GetActiveProcessorCount(ALL_PROCESSOR_GROUPS), 10'000);
+}
+#endif
+
 size_t affinity_threads() {
 #ifdef __linux__
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<size_t>(CPU_COUNT(&set));
+#elif defined(_WIN32)
+  // Zeros for a process with threads in several groups of 64 processors.
+  DWORD_PTR own = 0;
+  DWORD_PTR all = 0;
+  if (GetProcessAffinityMask(GetCurrentProcess(), &own, &all) != 0 && own != 0)
+    return smaller(static_cast<size_t>(std::popcount(static_cast<uint64_t>(own))), job_threads());
+  return smaller(GetActiveProcessorCount(ALL_PROCESSOR_GROUPS), job_threads());
 #endif
   return std::thread::hardware_concurrency();
 }

@@ -53,17 +53,26 @@ class ThreadPool::CallersJob : public TileJob {
   // Waits for the tiles that other threads have begun.
   void wait() {
     spin_until([this] { return unfinished_.load() == 0; });
-    for (int64_t left = unfinished_.load(); left > 0; left = unfinished_.load()) unfinished_.wait(left);
+    if (unfinished_.load() > 0) {
+      std::unique_lock lock(finished_mutex_);
+      finished_.wait(lock, [this] { return unfinished_.load() == 0; });
+    }
     if (error_ != nullptr) std::rethrow_exception(error_);
   }
 
  protected:
   void run_tile(int64_t tile) override { body_(tile); }
-  void finish(std::exception_ptr) noexcept override { unfinished_.notify_all(); }
+  void finish(std::exception_ptr) noexcept override {
+    const std::lock_guard lock(finished_mutex_);
+    finished_.notify_all();
+  }
 
  private:
   friend class ThreadPool;
   const std::function<void(int64_t)>& body_;
+  // Not std::atomic::wait: libc++ waits by private functions of macOS, which app stores refuse.
+  std::mutex finished_mutex_;
+  std::condition_variable finished_;
 };
 
 int64_t TileJob::take_first() { return taken_.fetch_add(1) < tiles_ ? taken_first_.fetch_add(1) : kNoTile; }

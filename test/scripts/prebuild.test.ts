@@ -24,7 +24,9 @@ test('a missing zig names its package and the variable', () => {
     TILEWORK_ZIG: '/no/zig',
   })
   expect(status).toBe(1)
-  expect(stderr).toMatch(/zig was not found \(looked for \/no\/zig\): "pip install ziglang==.*TILEWORK_ZIG/)
+  expect(stderr).toMatch(
+    /zig was not found \(looked for \/no\/zig\): "node scripts\/install_zig\.mjs FOLDER".*TILEWORK_ZIG/,
+  )
 })
 
 const hasReadelf = spawnSync('readelf', ['--version']).status === 0
