@@ -12,9 +12,13 @@ import { DEFAULT_INPUT_BYTES, isReceivedInput, type ReceivedInput, receive } fro
 import type { ByteSource } from './source.js'
 import { UserSource } from './user_source.js'
 import { bytesOfBuffer } from './view_bytes.js'
+import { isWindows } from './windows_names.js'
+
+/** While a file is mapped, Windows lets nobody replace or delete it. */
+const DEFAULT_MODE = isWindows ? 'read' : 'map'
 
 export interface OpenSourceOptions {
-  /** `map` (default) maps a file; `read` reads ranges of it. No effect on bytes in memory. */
+  /** `map` (default, except on Windows) maps a file; `read` reads ranges of it. No effect on bytes in memory. */
   readonly mode?: 'map' | 'read'
   /** Survive the truncation of a mapped file; see `MappedFileOptions`. */
   readonly guard?: boolean
@@ -32,7 +36,7 @@ export type SourceInput = string | URL | Uint8Array | ArrayBuffer | ByteSource |
  * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_LIMIT, ERR_NATIVE_LOAD
  */
 export async function openSource(input: SourceInput, options: OpenSourceOptions = {}): Promise<ByteSource> {
-  const { mode = 'map', guard = false } = options
+  const { mode = DEFAULT_MODE, guard = false } = options
   if (mode !== 'map' && mode !== 'read') {
     throw new TileworkError('ERR_ARGUMENT', `mode is ${valueText(mode)}; it must be "map" or "read".`)
   }
@@ -54,12 +58,14 @@ export async function openSource(input: SourceInput, options: OpenSourceOptions 
 
 /** As `openSource`, for a file that another file names. @throws TileworkError also ERR_PATH_ESCAPE, ERR_FILE_CHANGED */
 export async function openSourceBelow(file: FileBelow, options: OpenSourceOptions): Promise<ByteSource> {
-  const { mode = 'map', guard = false } = options
+  const { mode = DEFAULT_MODE, guard = false } = options
   return openPath(file, mode, guard)
 }
 
 function openPath(file: string | FileBelow, mode: 'map' | 'read', guard: boolean): ByteSource {
-  return mode === 'map' ? new MappedFileSource(file, { guard }) : new RangedFileSource(file)
+  // Windows cannot put zeros under a mapping, so a guarded file is read.
+  const isMapped = mode === 'map' && !(guard && isWindows)
+  return isMapped ? new MappedFileSource(file, { guard }) : new RangedFileSource(file)
 }
 
 /** @throws TileworkError ERR_ARGUMENT for a URL that names no path of this machine */

@@ -8,6 +8,7 @@ import { TileworkError } from '../errors.js'
 import { type OpenSourceOptions, openSource, openSourceBelow } from './open_source.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
+import { isForbiddenOnWindows, isWindows } from './windows_names.js'
 
 /** Where symbolic links may lead: only `inside` the folder, or anywhere (`follow`). */
 export type SymlinkPolicy = 'inside' | 'follow'
@@ -64,11 +65,20 @@ function isInside(folder: string, path: string): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
-/** @throws TileworkError ERR_PATH_ESCAPE for a name that may lead to another folder */
-export function checkSiblingName(name: string): void {
+/** @throws TileworkError ERR_PATH_ESCAPE for a name that may lead to another folder, or on Windows to another file or device */
+export function checkSiblingName(name: string, forWindows: boolean = isWindows): void {
   const parts = name.split(/[/\\]/)
   const isSafe = parts.every((part) => part !== '' && part !== '.' && part !== '..')
-  if (isSafe && !name.includes('\0') && !isAbsolute(name) && !/^[A-Za-z]:/.test(name)) return
+  const isRelative = isSafe && !name.includes('\0') && !isAbsolute(name) && !/^[A-Za-z]:/.test(name)
+  const special = forWindows ? parts.find(isForbiddenOnWindows) : undefined
+  if (isRelative && special === undefined) return
+  if (isRelative) {
+    throw new TileworkError(
+      'ERR_PATH_ESCAPE',
+      `${JSON.stringify(name)} cannot be opened on Windows, where ${JSON.stringify(special)} means a device or another file.`,
+      { path: name },
+    )
+  }
   throw new TileworkError(
     'ERR_PATH_ESCAPE',
     `${JSON.stringify(name)} must be a plain relative path below the folder of the file that names it.`,

@@ -16,7 +16,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // Without a reader of stderr errors cannot be printed; the work must not suffer.
 process.stderr.on('error', () => undefined)
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+// SIGBREAK is Ctrl+Break of Windows, and SIGHUP there the end of its console window.
+for (const signal of [
+  'SIGINT',
+  'SIGTERM',
+  'SIGHUP',
+  ...(process.platform === 'win32' ? (['SIGBREAK'] as const) : []),
+] as const) {
   process.on(signal, () => {
     // The first signal lets a write finish and remove its temporary file; the second exits at once.
     if (controller.signal.aborted) process.exit(EXIT.cancelled)

@@ -34,11 +34,15 @@ export interface OpenOptions {
   readonly format?: FormatName
   /** `strict` refuses any violation of the format's rules; `lenient` (default) only what cannot be read safely. */
   readonly level?: Level
-  /** `map` (default) maps a file; `read` reads ranges, for files that others write and for network shares. */
+  /**
+   * `map` maps a file; `read` reads ranges, for files that others write and for network shares. Default: `map`, on Windows
+   * `read`, because nobody can replace or delete a file there while it is mapped.
+   */
   readonly mode?: 'map' | 'read'
   /**
    * With `mode: 'map'`: a file that is truncated while it is mapped reads as zeros and fails with ERR_FILE_CHANGED, where
-   * the system would otherwise kill the process (SIGBUS). Installs a signal handler, which passes on other faults.
+   * the system would otherwise kill the process (SIGBUS). Installs a signal handler, which passes on other faults. On
+   * Windows the file is read instead.
    */
   readonly guard?: boolean
   /**

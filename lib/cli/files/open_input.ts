@@ -27,7 +27,7 @@ export function addReadOptions(command: Command): Command {
         'map inputs into memory, or read ranges of them (for network shares and files that others write)',
       )
         .choices(['map', 'read'])
-        .default('map'),
+        .default(process.platform === 'win32' ? 'read' : 'map'),
     )
     .option('--guard', 'with --mode map: survive inputs that are truncated while they are read')
     .addOption(

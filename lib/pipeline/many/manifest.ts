@@ -7,6 +7,7 @@ import { closeSync, constants, fdatasync, fstatSync, openSync, read, readSync, w
 import { dirname, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { systemError } from '../../bytes/system_error.js'
+import { isWindows, withSlashes } from '../../bytes/windows_names.js'
 import { TileworkError } from '../../errors.js'
 import {
   entryLine,
@@ -73,7 +74,7 @@ export class Manifest {
   static async open(path: string, outputs: Iterable<string>): Promise<Manifest> {
     const folder = dirname(resolve(path))
     const wanted = new Set<string>()
-    for (const output of outputs) wanted.add(relative(folder, resolve(output)))
+    for (const output of outputs) wanted.add(keyOf(folder, output))
     // O_NONBLOCK: opening a pipe without a reader would block forever.
     const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0)
     const descriptor = systemError.wrap(path, () => openSync(path, flags, 0o666))
@@ -122,7 +123,7 @@ export class Manifest {
   }
 
   #key(output: string): string {
-    return relative(this.#folder, resolve(output))
+    return keyOf(this.#folder, output)
   }
 
   #write(text: string): void {
@@ -150,6 +151,12 @@ export class Manifest {
         this.#flush = undefined
       })
   }
+}
+
+/** Relative to the manifest and with `/` on every system, so that a folder may be moved to another machine. */
+function keyOf(folder: string, output: string): string {
+  const path = relative(folder, resolve(output))
+  return isWindows ? withSlashes(path) : path
 }
 
 function regularSize(path: string, descriptor: number): number {

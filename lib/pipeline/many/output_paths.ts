@@ -1,5 +1,6 @@
 /** Output paths: each input gets its own, and no output replaces an input. */
 import { extname, join, resolve } from 'node:path'
+import { isWindows } from '../../bytes/windows_names.js'
 import { TileworkError } from '../../errors.js'
 import { extensionOf, formatByExtension } from '../../formats/registry.js'
 import type { InputFile } from './input_list.js'
@@ -62,9 +63,10 @@ export function withExtension(name: string, extension: string | undefined): stri
   return name.slice(0, name.length - own.length) + extension
 }
 
-/** File systems of macOS ignore case and the composition of accents. */
+/** File systems of macOS ignore case and the composition of accents; those of Windows ignore case. */
 function sameName(path: string): string {
-  return process.platform === 'darwin' ? path.normalize('NFC').toLowerCase() : path
+  if (process.platform === 'darwin') return path.normalize('NFC').toLowerCase()
+  return isWindows ? path.toLowerCase() : path
 }
 
 function refuse(message: string): never {

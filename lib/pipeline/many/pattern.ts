@@ -1,10 +1,11 @@
 /**
  * File name patterns, for shells that do not expand them: in quotes, or longer than a command line may be. `*`, `**`, `?`,
- * `[…]`, `{…,…}` and `!(…)` as in most shells; a backslash escapes the next character.
+ * `[…]`, `{…,…}` and `!(…)` as in most shells; a backslash escapes the next character, and on Windows it separates folders.
  */
 import { readdir } from 'node:fs'
 import { join } from 'node:path'
 import { systemError } from '../../bytes/system_error.js'
+import { isWindows, withSlashes } from '../../bytes/windows_names.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 
@@ -33,7 +34,7 @@ const WILDCARD = /(?<!\\)(?:[*?[{]|[!+@]\()/
 
 /** True for text with wildcards, which `convertMany` expands unless a file has that name. */
 export function isPattern(text: string): boolean {
-  return typeof text === 'string' && WILDCARD.test(text)
+  return typeof text === 'string' && WILDCARD.test(portable(text))
 }
 
 /**
@@ -46,7 +47,7 @@ export function isPattern(text: string): boolean {
 export async function matchPattern(pattern: string, signal: AbortSignal | undefined): Promise<Matches> {
   // Loaded on first use, because most runs name their files and start-up must stay fast.
   const { glob } = await import('tinyglobby')
-  const { base, tail } = splitPattern(pattern)
+  const { base, tail } = splitPattern(portable(pattern))
   let refused: { readonly path: string; readonly error: unknown } | undefined
   const searched = glob(escapeNegation(tail), {
     cwd: base === '' ? '.' : base,
@@ -71,12 +72,19 @@ export async function matchPattern(pattern: string, signal: AbortSignal | undefi
   return { base, files: names.map((name) => ({ path: join(base, name), name })) }
 }
 
+/** On Windows a backslash separates folders; `[*]` stands for a character that is no wildcard. */
+function portable(pattern: string): string {
+  return isWindows ? withSlashes(pattern) : pattern
+}
+
 function splitPattern(pattern: string): SplitPattern {
   // A brace may contain slashes and must stay whole: {a/b,c}/*.btf has no folder before its wildcard.
   const cut = pattern.lastIndexOf('/', pattern.search(WILDCARD))
   if (cut === -1) return { base: '', tail: pattern }
+  // Without its slash "C:" would be the current folder of the drive.
+  const isRoot = cut === 0 || (isWindows && /^[A-Za-z]:$/.test(pattern.slice(0, cut)))
   return {
-    base: cut === 0 ? '/' : pattern.slice(0, cut).replace(/\\(.)/g, '$1'),
+    base: pattern.slice(0, isRoot ? cut + 1 : cut).replace(/\\(.)/g, '$1'),
     tail: pattern.slice(cut + 1),
   }
 }

@@ -1,6 +1,6 @@
 /** Real paths of many files with one system call per file: most share their folders, which are resolved once. */
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 
 export interface Located {
   /** Absolute, with links resolved; the absolute path as written where the file cannot be inspected. */
@@ -49,5 +49,5 @@ export class RealPaths {
 
 /** True when `path` is `folder` or lies in it. Both are real paths. */
 export function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 }

@@ -1,0 +1,23 @@
+/**
+ * What Windows makes of paths. Pure functions of their text, so that they are tested on every system; callers ask
+ * `isWindows` first.
+ */
+
+export const isWindows = process.platform === 'win32'
+
+/** With any extension, also after blanks; the superscript digits count as 1, 2 and 3. */
+const DEVICE = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3]) *(?:\.|$)/i
+
+/**
+ * Whether Windows takes one name of a path for something else than a file of that name: a device, a second stream of a
+ * file (`a.bin:b`), or the file without the dots and blanks at the end.
+ */
+export function isForbiddenOnWindows(name: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: Windows refuses them
+  return DEVICE.test(name) || /[. ]$/.test(name) || /[\u0000-\u001f<>:"|?*]/.test(name)
+}
+
+/** With `/` between folders, as patterns and manifests have it; a backslash is a separator too. */
+export function withSlashes(path: string): string {
+  return path.replaceAll('\\', '/')
+}
