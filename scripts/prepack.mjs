@@ -1,16 +1,19 @@
 /**
  * Runs before `npm pack` and `npm publish`: builds the binary of this machine where `prebuilds/` has none, because a package
- * without binaries installs and then does not load, and prints which ones the package will hold. An install runs it never.
+ * without binaries installs and then does not load, writes the licences of what others wrote, and prints which binaries the package will
+ * hold. An install runs it never.
  *
  * Everything goes to stderr: `npm pack` prints the name of the tarball on stdout, which scripts read.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { binaryLines, shippedBinaries } from './shipped_binaries.mjs'
+import { notices } from './third_party_notices.mjs'
 import { fail, ROOT } from './toolchain.mjs'
 
 if (shippedBinaries().length === 0) prebuild()
+writeFileSync(join(ROOT, 'THIRD_PARTY_NOTICES'), notices())
 console.error(binaryLines().join('\n'))
 
 function prebuild() {

@@ -4,9 +4,10 @@
  *
  * node-gyp-build chooses the binary in the package folder. It is not part of a user's bundle, and it reports no reasons, so
  * other folders are searched here, in the same order: `build/Release`, `build/Debug`, `prebuilds/<platform>-<arch>`, the
- * folder itself. The names are those of prebuildify: `tilework[.glibc|.musl].node`.
+ * folder itself. The names are those of prebuildify: `tilework[.glibc|.musl].node`. Last comes the package that holds the
+ * binary for this platform alone, `@tilework/<platform>-<arch>[-glibc|-musl]`.
  */
-import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { TileworkError } from '../errors.js'
 import { codeFolders, packageRoot } from '../package_root.js'
@@ -73,6 +74,8 @@ function chosenByNodeGypBuild(folder: string | undefined): string | undefined {
   }
 }
 
+const NOT_INSTALLED = 'is not installed'
+
 function searchedFolders(): string[] {
   const named = process.env[VARIABLE]
   if (named) return [named]
@@ -90,10 +93,30 @@ function* binariesIn(folders: readonly string[], attempts: Attempt[]): Generator
       ...binariesOf(join(folder, 'build', 'Debug'), attempts),
       ...prebuiltIn(folder, attempts),
       ...binariesOf(folder, attempts),
+      ...platformPackageOf(folder, attempts),
     ]
     const isEmpty = paths.length === 0 && attempts.length === known
     if (isEmpty) attempts.push({ path: folder, reason: emptyReason(folder) })
     yield* paths
+  }
+}
+
+/** The package with the binary for this platform; npm installs the one whose `os`, `cpu` and `libc` fit. */
+function platformPackage(): string {
+  const libc = process.platform === 'linux' ? `-${ownLibc()}` : ''
+  return `@tilework/${process.platform}-${process.arch}${libc}`
+}
+
+function* platformPackageOf(folder: string, attempts: Attempt[]): Generator<string> {
+  const manifest = join(folder, 'package.json')
+  if (!exists(manifest)) return
+  const name = platformPackage()
+  try {
+    yield* binariesOf(dirname(requireFrom(manifest).resolve(`${name}/package.json`)), attempts)
+  } catch {
+    if (readFileSync(manifest, 'utf8').includes(`"${name}"`)) {
+      attempts.push({ path: name, reason: NOT_INSTALLED })
+    }
   }
 }
 
@@ -145,20 +168,32 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** How much of a program holds the name of its dynamic loader, which follows the headers in the first page. */
-const PROGRAM_HEAD_BYTES = 4096
-
 /**
  * The dynamic loader of this program identifies its C library: `/lib/ld-musl-x86_64.so.1`. A process report knows it too,
  * and takes more time and memory than opening a model.
  */
 function ownLibc(): 'glibc' | 'musl' {
   try {
-    return readHead(process.execPath, PROGRAM_HEAD_BYTES).includes('/ld-musl-') ? 'musl' : 'glibc'
+    return loaderOf(process.execPath).includes('/ld-musl-') ? 'musl' : 'glibc'
   } catch {
     // A program that cannot be read most likely runs on the common library.
     return 'glibc'
   }
+}
+
+const PROGRAM_INTERPRETER = 3
+
+/** What a 64-bit ELF program names as its dynamic loader, which lies anywhere in the file after the tools of wheels. */
+function loaderOf(path: string): string {
+  const header = readRange(path, 0, ELF_HEADER_BYTES)
+  const size = header.readUInt16LE(0x36)
+  const segments = readRange(path, Number(header.readBigUInt64LE(0x20)), size * header.readUInt16LE(0x38))
+  for (let at = 0; at < segments.length; at += size) {
+    if (segments.readUInt32LE(at) !== PROGRAM_INTERPRETER) continue
+    const start = Number(segments.readBigUInt64LE(at + 0x08))
+    return readRange(path, start, Number(segments.readBigUInt64LE(at + 0x20))).toString('latin1')
+  }
+  return ''
 }
 
 /** Bytes of the file header of a 64-bit ELF library. */
@@ -169,7 +204,7 @@ const ELF_HEADER_BYTES = 64
  * with SIGBUS. An ELF library ends with its table of sections.
  */
 function refuseTruncated(path: string): void {
-  const header = readHead(path, ELF_HEADER_BYTES)
+  const header = readRange(path, 0, ELF_HEADER_BYTES)
   const isElf64 = header.readUInt32BE(0) === 0x7f454c46 && header[4] === 2
   if (!isElf64) return
   const needed = Number(header.readBigUInt64LE(0x28)) + header.readUInt16LE(0x3a) * header.readUInt16LE(0x3c)
@@ -177,16 +212,16 @@ function refuseTruncated(path: string): void {
   if (size < needed) throw new Error(`file too short: ${size} of ${needed} bytes`)
 }
 
-/** The first bytes of a file; zeros where it is shorter. */
-function readHead(path: string, byteLength: number): Buffer {
-  const head = Buffer.alloc(byteLength)
+/** Bytes of a file; zeros beyond its end. */
+function readRange(path: string, start: number, byteLength: number): Buffer {
+  const bytes = Buffer.alloc(byteLength)
   const descriptor = openSync(path, 'r')
   try {
-    readSync(descriptor, head)
+    readSync(descriptor, bytes, 0, byteLength, start)
   } finally {
     closeSync(descriptor)
   }
-  return head
+  return bytes
 }
 
 /** The code of Node's error where its permission model, or `--no-addons`, forbids addons. */
@@ -205,7 +240,9 @@ function reasonOf(cause: unknown): string {
   if (glibc !== undefined) return `needs glibc ${glibc} or newer; this system has ${glibcVersion()} (${said})`
   if (/GLIBCXX_|CXXABI_/.test(message)) return `needs a newer libstdc++ (${said})`
   if (
-    /invalid ELF header|file too short|wrong ELF class|not a mach-o|incompatible architecture/i.test(message)
+    /invalid ELF header|exec format error|file too short|wrong ELF class|not a mach-o|incompatible architecture/i.test(
+      message,
+    )
   ) {
     return `is not a shared library for ${process.platform}-${process.arch} (${said})`
   }
@@ -237,7 +274,13 @@ function weightOf({ reason, cause }: Attempt): number {
   return /^(is|holds binaries)/.test(reason) ? 1 : 2
 }
 
-function adviceFor({ path, cause }: Attempt, folders: readonly string[]): string {
+/** npm leaves optional packages out with `--omit=optional`, and those of other systems than the one that it runs on. */
+function installCommand(): string {
+  const libc = process.platform === 'linux' ? ` --libc=${ownLibc()}` : ''
+  return `npm install --include=optional --os=${process.platform} --cpu=${process.arch}${libc} tilework`
+}
+
+function adviceFor({ path, reason, cause }: Attempt, folders: readonly string[]): string {
   const [root] = folders
   if (codeOf(cause) === NO_ADDONS) {
     return hasPermissions()
@@ -250,6 +293,9 @@ function adviceFor({ path, cause }: Attempt, folders: readonly string[]): string
   if (path.includes('.asar')) return 'Unpack *.node files from the archive (electron-builder: asarUnpack).'
   if (exists(join(root!, 'CMakeLists.txt'))) {
     return 'Run "npm run build:all" in the checkout; it needs a C++ compiler and cmake.'
+  }
+  if (reason === NOT_INSTALLED) {
+    return `Install it: "${installCommand()}". A lock file that was made on another system may leave it out: remove node_modules and the lock file first.`
   }
   const isInstalled = exists(join(root!, 'package.json'))
   if (isInstalled || cause !== undefined) {

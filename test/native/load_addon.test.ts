@@ -9,6 +9,8 @@ import { packageRoot } from '../../lib/package_root.js'
 import { ADDON } from './run_script.js'
 
 const PLATFORM = `${process.platform}-${process.arch}`
+const LIBC = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+const PACKAGE = `@tilework/${PLATFORM}${process.platform === 'linux' ? (LIBC.header.glibcVersionRuntime ? '-glibc' : '-musl') : ''}`
 const named = process.env.TILEWORK_PREBUILD
 
 let folder: string
@@ -54,8 +56,14 @@ describe('the addon', () => {
     `prebuilds/${PLATFORM}/tilework.node`,
     `prebuilds/${process.platform}-${process.arch}+s390x/tilework.node`,
     'tilework.node',
+    `node_modules/${PACKAGE}/tilework.node`,
   ])('is found at %s', (path) => {
-    expect(loadAddon([folderWith({ [path]: true })]).threads()).toBeGreaterThan(0)
+    const root = folderWith({
+      [path]: true,
+      'package.json': '{}',
+      [`node_modules/${PACKAGE}/package.json`]: '{}',
+    })
+    expect(loadAddon([root]).threads()).toBeGreaterThan(0)
   })
 
   it('is found after a broken binary', () => {
@@ -107,9 +115,19 @@ describe('the error of a failed load', () => {
   })
 
   it.skipIf(process.platform !== 'linux')('names the C library of a binary for another one', () => {
-    const path = `prebuilds/${PLATFORM}/tilework.musl.node`
+    const [own, other] = PACKAGE.endsWith('-musl') ? ['musl', 'glibc'] : ['glibc', 'musl']
+    const path = `prebuilds/${PLATFORM}/tilework.${other}.node`
     expect(errorLines(folderWith({ [path]: true }))[0]).toContain(
-      'is built for musl; this process runs on glibc',
+      `is built for ${other}; this process runs on ${own}`,
+    )
+  })
+
+  it('names the package for this platform where npm left it out', () => {
+    const manifest = JSON.stringify({ optionalDependencies: { [PACKAGE]: '0.1.0' } })
+    const lines = errorLines(folderWith({ 'package.json': manifest }))
+    expect(lines[0]).toContain(`: ${PACKAGE} is not installed.`)
+    expect(lines.at(-1)).toContain(
+      `npm install --include=optional --os=${process.platform} --cpu=${process.arch}`,
     )
   })
 

@@ -21,6 +21,8 @@ describe('package.json', () => {
       'README.md',
       'CHANGELOG.md',
       'LICENSE',
+      'SECURITY.md',
+      'THIRD_PARTY_NOTICES',
     ])
   })
 
