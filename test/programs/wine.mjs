@@ -1,0 +1,89 @@
+/**
+ * Tests the prebuilt binary for Windows in Wine: `npm run prebuild -- --target win32-x64`, then `npm run test:wine`. Runs
+ * the smoke test in node.exe and in a copy with the name of Electron's program, and windows.mjs.
+ *
+ * Wine is no Windows: docs/platforms.md lists what does not show here. TILEWORK_WINE names its program; default wine.
+ */
+import { spawnSync } from 'node:child_process'
+import { closeSync, copyFileSync, cpSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { nodeBinary } from '../../scripts/node_binary.mjs'
+import { fail, ROOT, seconds } from '../../scripts/toolchain.mjs'
+import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+
+const NODE_LINE = '22'
+/** What the installed package needs, all of it plain JavaScript. */
+const PACKAGES = Object.keys(
+  JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).packages,
+).filter((path) => path !== '' && existsSync(join(ROOT, path)))
+
+const wine = process.env.TILEWORK_WINE || 'wine'
+const prebuilt = join(ROOT, 'prebuilds', 'win32-x64', 'tilework.node')
+if (spawnSync(wine, ['--version']).status !== 0)
+  skip(`${wine} was not found; install Debian's packages wine and wine64`)
+if (!existsSync(prebuilt)) skip('there is no binary; npm run prebuild -- --target win32-x64 makes it')
+const { node, reason } = nodeBinary(NODE_LINE, 'win-x64')
+if (node === undefined) skip(reason)
+
+const started = performance.now()
+const env = {
+  ...process.env,
+  WINEPREFIX: process.env.WINEPREFIX ?? join(tmpdir(), 'tilework-wine'),
+  WINEARCH: 'win64',
+  WINEDEBUG: '-all',
+}
+const root = makeWorkFolder('wine')
+preparePrefix()
+preparePackage()
+run(node, ['smoke.mjs', '--isa', 'avx2', winPath(root)])
+const electron = join(root, 'electron.exe')
+copyFileSync(node, electron)
+run(electron, ['smoke.mjs', '--isa', 'avx2', winPath(root)])
+run(node, ['windows.mjs', '--wine', ...process.argv.slice(2), winPath(root)])
+console.log(`wine: passed (${seconds(started)})`)
+
+/** Node refuses Windows 7, which is Wine's default. */
+function preparePrefix() {
+  if (existsSync(join(env.WINEPREFIX, 'system.reg'))) return
+  for (const args of [
+    ['wineboot', '-i'],
+    ['winecfg', '/v', 'win10'],
+  ])
+    spawnSync(wine, args, { env, stdio: 'ignore' })
+}
+
+function preparePackage() {
+  for (const name of ['dist', 'package.json']) cpSync(join(ROOT, name), join(root, name), { recursive: true })
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
+  for (const path of PACKAGES.filter((path) => !packages[path].dev))
+    cpSync(join(ROOT, path), join(root, path), { recursive: true })
+  mkdirSync(join(root, 'build', 'Release'), { recursive: true })
+  cpSync(prebuilt, join(root, 'build', 'Release', 'tilework.node'))
+  for (const name of ['smoke.mjs', 'windows.mjs'])
+    cpSync(join(ROOT, 'test', 'programs', name), join(root, name))
+}
+
+/** Through files: Node in Wine cannot open a pipe of Unix as its output. */
+function run(program, args) {
+  const path = join(root, 'output.txt')
+  const output = openSync(path, 'w')
+  const { status, signal } = spawnSync(wine, [program, ...args], {
+    cwd: root,
+    env,
+    stdio: ['ignore', output, output],
+  })
+  closeSync(output)
+  process.stdout.write(readFileSync(path, 'utf8'))
+  if (status !== 0) fail(`${args[0]} failed in Wine (${signal ?? `exit code ${status}`}).`)
+}
+
+/** Wine shows the root of Unix as drive Z. */
+function winPath(path) {
+  return `Z:${path.replaceAll('/', '\\')}`
+}
+
+function skip(reason) {
+  console.log(`wine: skipped, ${reason}`)
+  process.exit(0)
+}
