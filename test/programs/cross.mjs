@@ -2,11 +2,12 @@
  * Compiles what differs between systems for macOS and Windows, with zig's Clang: `npm run test:cross`. Nothing is linked
  * and nothing runs; it finds what GCC on Linux accepts and Clang or another system does not. TILEWORK_ZIG names zig.
  */
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
-import { fail, ROOT, seconds } from '../../scripts/toolchain.mjs'
+import { promisify } from 'node:util'
+import { fail, jobs, ROOT, seconds } from '../../scripts/toolchain.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 import { TARGETS, zigOf } from '../../scripts/zig_build.mjs'
 
@@ -34,9 +35,9 @@ mkdirSync(facts, { recursive: true })
 run(process.execPath, [join(ROOT, 'scripts', 'generate_facts.mjs'), facts])
 const jumps = join(work, 'jumps.cc')
 run(process.execPath, [join(ROOT, 'scripts', 'node_api_jumps.mjs'), jumps])
-compile('darwin-arm64', [...sourcesFor('posix'), ...NEON])
-compile('win32-x64', [...sourcesFor('windows'), jumps])
-compile('win32-arm64', [jumps])
+await compile('darwin-arm64', [...sourcesFor('posix'), ...NEON])
+await compile('win32-x64', [...sourcesFor('windows'), jumps])
+await compile('win32-arm64', [jumps])
 console.log(`cross: passed (${seconds(started)})`)
 
 function sourcesFor(system) {
@@ -50,7 +51,7 @@ function sourcesFor(system) {
   return files.filter((name) => !name.endsWith(other) && !(system === 'posix' && name.includes('/windows_')))
 }
 
-function compile(target, sources) {
+async function compile(target, sources) {
   const require = createRequire(import.meta.url)
   const headers = ['node-api-headers', 'node-addon-api'].map((name) => require(name).include_dir)
   const isWindows = target.startsWith('win32')
@@ -68,11 +69,22 @@ function compile(target, sources) {
     ...headers.flatMap((folder) => ['-isystem', folder]),
     ...['-DNAPI_VERSION=9', '-DNAPI_CPP_EXCEPTIONS', ...(isWindows ? ['-DNAPI_EXTERN='] : ['-fPIC'])],
   ]
-  for (const source of sources) {
-    const path = source === jumps ? source : join(ROOT, source)
-    run(zig, ['c++', ...options, '-o', join(work, `${basename(source)}.o`), path], `${source} for ${target}`)
-  }
+  const waiting = [...sources]
+  await Promise.all(Array.from({ length: jobs() }, compileWaiting))
   console.log(`cross: ${sources.length} files compile for ${target} (${seconds(started)})`)
+
+  async function compileWaiting() {
+    for (let source = waiting.shift(); source !== undefined; source = waiting.shift()) {
+      const path = source === jumps ? source : join(ROOT, source)
+      const object = join(work, `${target}-${basename(source)}.o`)
+      try {
+        await promisify(execFile)(zig, ['c++', ...options, '-o', object, path])
+      } catch (error) {
+        console.error(error.stderr)
+        fail(`${source} for ${target} failed${error.signal ? ` with ${error.signal}` : ''}.`)
+      }
+    }
+  }
 }
 
 function run(command, args, what = basename(args[0])) {
