@@ -19,8 +19,10 @@ constexpr int kPopulate = MADV_POPULATE_WRITE;
 constexpr int kPopulate = 23;
 #endif
 
-// Bytes that an allocator keeps for itself at the start of a mapping.
-constexpr uintptr_t kMaxMallocHeaderBytes = 64;
+bool is_resident(uintptr_t address, uintptr_t page) {
+  unsigned char state = 0;
+  return mincore(reinterpret_cast<void*>(address), page, &state) == 0 && (state & 1) != 0;
+}
 
 void populate(uintptr_t begin, uintptr_t end) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, kPopulate);
@@ -31,11 +33,12 @@ void populate(uintptr_t begin, uintptr_t end) {
 void prepare_pages(void* memory, size_t bytes) {
   static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<uintptr_t>(memory);
-  // A large allocation that starts in the middle of a page reuses older memory, which has its pages.
-  if (bytes < kHugePageBytes || address % page > kMaxMallocHeaderBytes) return;
+  if (bytes < kHugePageBytes) return;
   const uintptr_t begin = address / page * page;
   // The last page may hold other data already.
   const uintptr_t end = (address + bytes) / page * page;
+  // Memory that an allocator recycles has its pages. Where it extends a heap, the end is fresh.
+  if (is_resident(end - page, page)) return;
   if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE) != 0) return;
   const uintptr_t first = (begin + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
   const uintptr_t last = end / kHugePageBytes * kHugePageBytes;

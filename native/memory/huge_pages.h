@@ -9,10 +9,10 @@
 
 namespace tilework {
 
-// Asks for huge pages under memory that is about to be overwritten completely. Acts only on a mapping of its
-// own that looks untouched, since existing pages would stay small. The ends that no huge page covers get
-// their small pages in one call instead of one fault each. Never fails: without huge pages (other systems
-// than Linux, or switched off) the memory stays as it is.
+// Asks for huge pages under memory that is about to be overwritten completely. Acts only where the end of the
+// memory has no pages yet, since existing pages would stay small. The ends that no huge page covers get their
+// small pages in one call instead of one fault each. Never fails: without huge pages (other systems than
+// Linux, or switched off) the memory stays as it is.
 void prepare_pages(void* memory, size_t bytes);
 
 }  // namespace tilework

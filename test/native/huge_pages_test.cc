@@ -1,10 +1,14 @@
-// prepare_pages keeps the content of memory of any size and alignment.
+// prepare_pages keeps the content of memory of any size and alignment, and asks for huge pages under fresh
+// memory.
 #include "memory/huge_pages.h"
 
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "check.h"
 
@@ -42,6 +46,45 @@ void test_bytes_stay(size_t offset, size_t size) {
   CHECK(mapping.data()[offset] == 7 && mapping.data()[offset + size - 1] == 7);
 }
 
+#ifdef __linux__
+// Whether the mapping that contains the address has the flag of MADV_HUGEPAGE.
+bool has_huge_page_advice(const void* memory) {
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  std::ifstream smaps("/proc/self/smaps");
+  bool is_inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      is_inside = begin <= address && address < end;
+    if (is_inside && line.rfind("VmFlags:", 0) == 0) return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
+bool system_has_huge_pages() {
+  const Mapping mapping;
+  if (madvise(mapping.data(), kMapped, MADV_HUGEPAGE) == 0 && has_huge_page_advice(mapping.data()))
+    return true;
+  std::puts("skipped: this system has no huge pages, or does not list them in /proc/self/smaps");
+  return false;
+}
+
+// A heap that is extended begins in the middle of a page that is in use.
+void test_fresh_end_gets_huge_pages() {
+  const Mapping mapping;
+  mapping.data()[1000] = 1;
+  prepare_pages(mapping.data() + 2000, 7 * kMiB);
+  CHECK(has_huge_page_advice(mapping.data() + 4 * kMiB));
+}
+
+void test_recycled_memory_stays() {
+  const Mapping mapping;
+  std::memset(mapping.data(), 1, kMapped);
+  prepare_pages(mapping.data() + 16, 7 * kMiB);
+  CHECK(!has_huge_page_advice(mapping.data() + 4 * kMiB));
+}
+#endif
+
 }  // namespace
 }  // namespace tilework::test
 
@@ -55,5 +98,11 @@ int main() {
   test_bytes_stay(0, kMapped);
   test_bytes_stay(16, 2 * kMiB);
   tilework::prepare_pages(nullptr, 0);
+#ifdef __linux__
+  if (system_has_huge_pages()) {
+    test_fresh_end_gets_huge_pages();
+    test_recycled_memory_stays();
+  }
+#endif
   return result();
 }
