@@ -2,6 +2,7 @@
  * Quantizes weights to 8 bits, and activations while the model runs: MatMulInteger and ConvInteger on codes that
  * DynamicQuantizeLinear computes. The names of new values are those of onnxruntime's tool.
  */
+import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
@@ -32,7 +33,8 @@ const FLOAT = 1
  * Quantizes the weights of MatMul, Gemm and Conv, and tables of Gather, to 8 bits in place. Weights are read once here, for
  * their ranges, and once when the model is saved.
  *
- * @throws TileworkError ERR_UNSUPPORTED below operator set 11; ERR_ARGUMENT, ERR_ABORTED, and errors of reading
+ * @throws TileworkError ERR_UNSUPPORTED below operator set 11; ERR_ARGUMENT; ERR_ABORTED and errors of reading, after which
+ * the model may be changed in part
  */
 export async function quantizeDynamic(
   model: OnnxModel,
@@ -97,7 +99,7 @@ class DynamicWork {
   async run(scope: Scope): Promise<void> {
     const values = new Map<string, Codes>()
     for (const node of scope.graph.nodes) {
-      this.#settings.signal?.throwIfAborted()
+      throwIfAborted(this.#settings.signal)
       const quantizeNode =
         node.domain === '' || node.domain === 'ai.onnx' ? this.#rules[node.opType] : undefined
       if (!quantizeNode || !this.#settings.ops.has(node.opType)) continue

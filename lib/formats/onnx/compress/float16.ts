@@ -5,6 +5,7 @@
  * wants a type. Where they differ, one Cast per value and wanted type is added in the graph that owns the value, behind its
  * producer. So blocked nodes in a row exchange float32 values, and no pair of Casts ever has to be removed.
  */
+import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
@@ -39,7 +40,7 @@ const OVERRIDABLE_IR = 4
  * nothing.
  *
  * @throws TileworkError ERR_UNSUPPORTED for an operator that is not known and whose output has no declared type; ERR_ARGUMENT,
- * ERR_GRAPH, ERR_ABORTED, and errors of reading
+ * ERR_GRAPH; ERR_ABORTED and errors of reading, after which the model may be changed in part
  */
 export async function toFloat16(model: OnnxModel, options: ToFloat16Options = {}): Promise<CompressReport> {
   const settings = checkFloat16Options(options)
@@ -210,7 +211,7 @@ class GraphWalk {
 
   async #visit(node: Node): Promise<void> {
     const context = this.#context
-    context.settings.signal?.throwIfAborted()
+    throwIfAborted(context.settings.signal)
     const isStandard = standardDomain(node.domain) === ''
     if (isStandard && node.opType === 'Cast') return this.#visitCast(node)
     const reason = context.whyBlocked(node, this)

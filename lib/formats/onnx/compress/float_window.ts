@@ -1,5 +1,6 @@
 /** Reads elements of a float tensor as float32 numbers, whatever its type and layout, into memory that is used again. */
 import { readInto } from '../../../bytes/fill_memory.js'
+import { throwIfAborted } from '../../../cancel.js'
 import { cast } from '../../../tensor/cast.js'
 import { asStored } from '../../../tensor/dense.js'
 import { reorder } from '../../../tensor/reorder.js'
@@ -51,7 +52,7 @@ export class FloatReader {
     visit: (numbers: Float32Array<ArrayBuffer>, start: number) => void,
   ): Promise<void> {
     for (let start = 0; start < this.size; start += WINDOW_ELEMENTS) {
-      signal?.throwIfAborted()
+      throwIfAborted(signal)
       const count = Math.min(WINDOW_ELEMENTS, this.size - start)
       await withWindow(count, async (numbers) => {
         await this.fill(start, numbers)

@@ -32,6 +32,7 @@ export interface QuantizeWeightsOptions {
     /** Bits of single nodes, by name. */
     readonly bits?: Readonly<Record<string, BlockBits>>
   }
+  /** Ends the call before the first change. Weights are read by the save, which takes a signal of its own. */
   readonly signal?: AbortSignal
 }
 
@@ -46,6 +47,7 @@ export interface WeightSettings {
   readonly excludes: ReadonlySet<string>
   readonly includes: ReadonlySet<string> | undefined
   readonly bitsOf: ReadonlyMap<string, BlockBits>
+  readonly signal: AbortSignal | undefined
 }
 
 const NAMES = [
@@ -66,7 +68,7 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
   checkOptions(options, 'quantizeWeights', NAMES)
   const given = readInput('The options of quantizeWeights', () => ({ ...options }))
   const { bits = 4, symmetric = true, format = 'matmulnbits', bnb4 = 'nf4', gather = false } = given
-  const { blockSize = format === 'bnb4' ? 64 : 32, accuracyLevel = 0, nodes = {} } = given
+  const { blockSize = format === 'bnb4' ? 64 : 32, accuracyLevel = 0, nodes = {}, signal } = given
   const require = (isRight: boolean, option: string, value: unknown, allowed: string): void => {
     if (!isRight) refuse(option, value, allowed)
   }
@@ -98,6 +100,7 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
     excludes: new Set(exclude),
     includes: include && new Set(include),
     bitsOf: new Map(Object.entries(bitsOf)),
+    signal,
   }
 }
 

@@ -2,6 +2,7 @@
  * Quantizes the weights of MatMul nodes, and tables of Gather nodes, in blocks. Activations stay as they are, so no
  * calibration is needed. Weights become lazy tensors that are computed while a save writes them.
  */
+import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
@@ -38,7 +39,8 @@ const NEW_INITIALIZERS_IR = 4
  * Quantizes weights of a model in blocks, in place. Report and model are complete at once; weights are read when the model is
  * saved.
  *
- * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for `qdq` below operator set 21, and for 2 bits of it below 25
+ * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for `qdq` below operator set 21, and for 2 bits of it below 25;
+ * ERR_ABORTED before the first change
  */
 export async function quantizeWeights(
   model: OnnxModel,
@@ -46,6 +48,7 @@ export async function quantizeWeights(
 ): Promise<CompressReport> {
   const settings = checkWeightOptions(options)
   checkOpset(model, settings)
+  throwIfAborted(settings.signal)
   const bytesBefore = initializerBytes(model)
   const work = new WeightWork(model, settings)
   for (const scope of [...mainScope(model).all()]) work.run(scope)
