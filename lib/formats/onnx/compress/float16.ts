@@ -20,6 +20,7 @@ import { FreshNames } from './fresh_names.js'
 import { initializerBytes } from './graph_bytes.js'
 import { countClipped, type HalfDtype, halfTensor } from './half_values.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { isStandard } from './scopes.js'
 import { type Opsets, type Signature, signatureOf } from './slots.js'
 
 type Home = 'float32' | HalfDtype
@@ -39,8 +40,8 @@ const OVERRIDABLE_IR = 4
  * when the model is saved. Weights are read once here, to count values that the type cannot represent. A second call changes
  * nothing.
  *
- * @throws TileworkError ERR_UNSUPPORTED for an operator that is not known and whose output has no declared type; ERR_ARGUMENT,
- * ERR_GRAPH; ERR_ABORTED and errors of reading, after which the model may be changed in part
+ * @throws TileworkError before the first change ERR_UNSUPPORTED for an operator that is not known and whose output has no
+ * declared type, ERR_ARGUMENT and ERR_GRAPH; ERR_ABORTED and errors of reading, after which the model may be changed in part
  */
 export async function toFloat16(model: OnnxModel, options: ToFloat16Options = {}): Promise<CompressReport> {
   const settings = checkFloat16Options(options)
@@ -124,12 +125,23 @@ interface InitializerUse {
   readonly want: Home
 }
 
+/** What becomes of a node. */
+interface NodePlan {
+  /** Why it stays float32. */
+  readonly reason: string | undefined
+  /** Of the graphs inside a node that is converted. */
+  readonly inner: readonly GraphWalk[]
+}
+
+/** The constructor refuses what cannot be converted, in inner graphs, too; nothing is changed before `run`. */
 class GraphWalk {
   readonly graph: Graph
   readonly #context: Context
   readonly #outer: GraphWalk | undefined
   readonly types: ReadonlyMap<string, ElementType>
   readonly #defined: ReadonlySet<string>
+  /** Nodes in topological order; Casts have no plan. */
+  readonly #plans: ReadonlyMap<Node, NodePlan | undefined>
   readonly #homes = new Map<string, Home>()
   /** New names of values whose old name is the output of a Cast. */
   readonly #renamed = new Map<string, string>()
@@ -149,6 +161,16 @@ class GraphWalk {
     this.types = context.types.of(graph)
     const produced = graph.nodes.flatMap(({ outputs }) => outputs)
     this.#defined = new Set([...graph.inputNames, ...graph.initializerNames, ...produced])
+    const planned = orderedNodes(graph.nodes)
+    this.#plans = new Map(
+      planned.map((node) => [node, isStandard(node, 'Cast') ? undefined : this.#planOf(node)]),
+    )
+  }
+
+  #planOf(node: Node): NodePlan {
+    const reason = this.#context.whyBlocked(node, this)
+    if (reason !== undefined) return { reason, inner: [] }
+    return { reason, inner: node.subgraphs.map((graph) => new GraphWalk(this.#context, graph, this)) }
   }
 
   get #target(): HalfDtype {
@@ -160,7 +182,11 @@ class GraphWalk {
     for (const name of graph.inputNames) {
       if (this.isFloat(name) && !this.#isConstant(name)) this.#homes.set(name, this.#homeOfInput(name))
     }
-    for (const node of orderedNodes(graph.nodes)) await this.#visit(node)
+    for (const [node, plan] of this.#plans) {
+      throwIfAborted(this.#context.settings.signal)
+      if (plan) await this.#visit(node, plan)
+      else this.#visitCast(node)
+    }
     for (const name of graph.outputNames) {
       if (this.isFloat(name) && this.#isConstant(name))
         this.#useOf(name).push({ index: 0, want: this.#wantOfOutput(name) })
@@ -209,24 +235,19 @@ class GraphWalk {
     return this.#homeOfInput(name)
   }
 
-  async #visit(node: Node): Promise<void> {
+  async #visit(node: Node, { reason, inner }: NodePlan): Promise<void> {
     const context = this.#context
-    throwIfAborted(context.settings.signal)
-    const isStandard = standardDomain(node.domain) === ''
-    if (isStandard && node.opType === 'Cast') return this.#visitCast(node)
-    const reason = context.whyBlocked(node, this)
     const want = reason === undefined ? this.#target : 'float32'
-    for (const graph of node.subgraphs) {
-      if (reason === undefined) await new GraphWalk(context, graph, this).run()
-      else this.#keepFloat(graph, new Set())
-    }
+    for (const walk of inner) await walk.run()
+    if (reason !== undefined) for (const graph of node.subgraphs) this.#keepFloat(graph, new Set())
     const signature = reason === undefined ? signatureOf(node, context.opsets) : undefined
     const typeOfSlot = (slots: Signature['inputs'] | undefined, index: number): Home =>
       slots && context.isFloat32Only(slots, index) ? 'float32' : want
     const inputs = node.inputs
     for (const [index, name] of inputs.entries())
       this.#use(node, index, name, typeOfSlot(signature?.inputs, index))
-    if (reason === undefined && isStandard) await convertAttributes(node, context.codes)
+    if (reason === undefined && standardDomain(node.domain) === '')
+      await convertAttributes(node, context.codes)
     if (inputs.length > 0 || node.outputs.some((name) => this.isFloat(name))) this.#note(node, reason)
     for (const [index, name] of node.outputs.entries()) {
       this.#define(node, index, name, typeOfSlot(signature?.outputs, index))

@@ -127,6 +127,35 @@ describe('toFloat16', () => {
     expect(nodesOf(model)[0]).toBe('Strange(x) -> a')
   })
 
+  it('changes nothing where it refuses an operator behind others, or inside one', async () => {
+    const strange = { opType: 'Strange', domain: 'some.where', inputs: ['a'], outputs: ['s'] }
+    const constant: NewNode = {
+      opType: 'Constant',
+      inputs: [],
+      outputs: ['a'],
+      attributes: { value_float: { type: 'FLOAT', value: 1 } },
+    }
+    const branch = Graph.create('branch')
+    branch.addNode(strange)
+    branch.addNode({ opType: 'Relu', inputs: ['s'], outputs: ['r'] })
+    branch.addOutput('r', { kind: 'tensor', dtype: 'float32' })
+    const both = { type: 'GRAPH', value: branch } as const
+    const models = [
+      modelOf([constant, strange, { opType: 'Add', inputs: ['s', 'x'], outputs: ['y'] }]),
+      modelOf([
+        constant,
+        { opType: 'Add', inputs: ['a', 'x'], outputs: ['b'] },
+        { opType: 'If', inputs: ['c'], outputs: ['y'], attributes: { then_branch: both, else_branch: both } },
+      ]),
+    ]
+    models[1]!.graph.addInput('c', { kind: 'tensor', dtype: 'bool', shape: [] })
+    for (const model of models) {
+      const before = await serialize(model)
+      await expect(toFloat16(model)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+      expect(await serialize(model)).toEqual(before)
+    }
+  })
+
   it('casts a value of an outer graph where it is made, for a blocked node in a branch', async () => {
     const branch = Graph.create('branch')
     branch.addNode({ opType: 'Max', inputs: ['a', 'a'], outputs: ['m'] })
