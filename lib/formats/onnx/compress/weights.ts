@@ -5,8 +5,9 @@
 import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
-import type { DenseTensor } from '../../../tensor/tensor.js'
+import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
+import type { Inference } from '../infer/infer.js'
 import type { OnnxModel } from '../model/model.js'
 import type { Graph, NewNode, Node } from '../model/types.js'
 import type { BlockBits } from './block_rules.js'
@@ -75,6 +76,8 @@ interface Weight {
   readonly isTransposed: boolean
   /** The Transpose between the weight and the node. */
   readonly transpose?: Node
+  /** Rank that leading extents of 1 give the product at least; undefined where the first input gives it. */
+  readonly leastRank?: number
 }
 
 /** Names of tensors that replace a weight, as nodes use them. */
@@ -87,6 +90,8 @@ class WeightWork {
   readonly #model: OnnxModel
   readonly #settings: WeightSettings
   readonly #names: FreshNames
+  /** Types of values, where a weight needs the rank of what it is multiplied with. */
+  readonly #types: Inference['types']
   /** Quantized weights by graph, name and form. */
   readonly #done = new Map<Graph, Map<string, Replaced>>()
   readonly #originals = new Map<Graph, Set<string>>()
@@ -97,6 +102,7 @@ class WeightWork {
     this.#model = model
     this.#settings = settings
     this.#names = new FreshNames(model)
+    this.#types = hasLeadingOnes(model) ? model.infer().types : new Map()
   }
 
   run(scope: Scope): void {
@@ -153,7 +159,22 @@ class WeightWork {
     const isShared =
       isTransposed && found.scope.graph.usersOf(tensor.name).some((user) => isStandard(user, 'Gather'))
     if (isShared && !this.#sharesTable(tensor)) return 'its weight is a table of Gather, which stays'
-    return { ...found, isTransposed, ...(isTransposed && { transpose }) }
+    const rank = extra.length === 0 ? undefined : this.#rankOf(scope, node.inputs[0] ?? '')
+    if (extra.length > 0 && rank === undefined)
+      return 'its weight has leading extents of 1, and the rank of its first input is not known'
+    return {
+      ...found,
+      isTransposed,
+      ...(isTransposed && { transpose }),
+      ...(rank !== undefined &&
+        rank < shape.length && { leastRank: rank === 1 ? shape.length - 1 : shape.length }),
+    }
+  }
+
+  #rankOf(scope: Scope, name: string): number | undefined {
+    const owner = scope.ownerOf(name)
+    const type = owner && this.#types.get(owner.graph)?.get(name)
+    return type?.kind === 'tensor' ? type.shape?.length : undefined
   }
 
   /** A table and the transposed weight of a MatMul are stored once where rows are whole blocks. */
@@ -169,12 +190,11 @@ class WeightWork {
     const nodeBits = bitsOf.get(node.name) ?? bits
     const replaced = format === 'bnb4' ? this.#bnb4(weight) : this.#nBits(weight, nodeBits)
     const [output = ''] = node.outputs
-    const extra = weight.tensor.shape.length - 2
-    // A weight with leading extents of 1 gives the result at least its rank.
-    const inner = extra > 0 ? this.#names.take(`${output}_matrix`) : output
+    const { leastRank } = weight
+    const inner = leastRank === undefined ? output : this.#names.take(`${output}_matrix`)
     const name = node.name === '' ? '' : `${node.name}_${format === 'bnb4' ? 'Bnb4' : `Q${nodeBits}`}`
     const nodes: NewNode[] = [this.#matMulNode(node, weight, nodeBits, replaced, name, inner)]
-    if (extra > 0) nodes.push(this.#expand(graph, inner, output, weight.tensor.shape.length))
+    if (leastRank !== undefined) nodes.push(this.#expand(graph, inner, output, leastRank))
     this.#replace(graph, node, weight, nodes, nodes[0]!.opType)
   }
 
@@ -236,8 +256,8 @@ class WeightWork {
     this.#irVersion = Math.max(this.#irVersion, nodeBits === 2 ? INT2_IR : INT4_IR)
     const [output = ''] = node.outputs
     const decoded = this.#names.take(`${base}_output`)
-    const extra = tensor.shape.length - 2
-    const inner = extra > 0 ? this.#names.take(`${output}_matrix`) : output
+    const { leastRank } = weight
+    const inner = leastRank === undefined ? output : this.#names.take(`${output}_matrix`)
     const nodes: NewNode[] = [
       {
         opType: 'DequantizeLinear',
@@ -253,7 +273,7 @@ class WeightWork {
         outputs: [inner],
       },
     ]
-    if (extra > 0) nodes.push(this.#expand(graph, inner, output, tensor.shape.length))
+    if (leastRank !== undefined) nodes.push(this.#expand(graph, inner, output, leastRank))
     this.#replace(graph, node, weight, nodes, 'DequantizeLinear')
   }
 
@@ -455,6 +475,13 @@ class WeightWork {
       zeroPoints: names.zeroPoints === '' ? '' : this.#names.take(names.zeroPoints),
     }
   }
+}
+
+/** Whether a weight is a matrix with more axes than two. */
+function hasLeadingOnes(model: OnnxModel): boolean {
+  const isOne = ({ shape }: Tensor): boolean =>
+    shape.length > 2 && shape.slice(0, -2).every((extent) => extent === 1)
+  return [...model.graphs()].some((graph) => [...graph.initializers()].some(isOne))
 }
 
 function isTransposeOfMatrix(node: Node): boolean {

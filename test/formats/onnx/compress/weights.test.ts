@@ -174,6 +174,41 @@ describe('quantizeWeights', () => {
     expect(again!.isChanged).toBe(false)
   })
 
+  /** A product of `x`, behind a Relu, and a weight [1, 1, 32, 4]. */
+  function leadingOnesModel(shape: readonly (number | string)[] | undefined): OnnxModel {
+    const model = OnnxModel.create({ opset: 21 })
+    const { graph } = model
+    graph.addInput('x', { kind: 'tensor', dtype: 'float32', ...(shape && { shape }) })
+    graph.setInitializer('w', tensor(new Float32Array(128).fill(1), { shape: [1, 1, 32, 4] }))
+    graph.addNode({ opType: 'Relu', inputs: ['x'], outputs: ['a'] })
+    graph.addNode({ opType: 'MatMul', name: 'm', inputs: ['a', 'w'], outputs: ['y'] })
+    graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
+    return model
+  }
+
+  it.each([
+    [[32], 3],
+    [['n', 32], 4],
+    [[5, 'n', 32], 4],
+    [[2, 5, 'n', 32], undefined],
+  ])('gives the product of [%j] and a weight with leading extents of 1 the rank %s', async (shape, rank) => {
+    for (const format of ['matmulnbits', 'qdq'] as const) {
+      const model = leadingOnesModel(shape)
+      await quantizeWeights(model, { format })
+      expect(model.graph.initializer('y_ones')?.shape).toEqual(rank === undefined ? undefined : [rank])
+      expect(operatorsOf(model.graph).includes('Expand')).toBe(rank !== undefined)
+      expect(operatorsOf(model.graph)).not.toEqual(operatorsOf(leadingOnesModel(shape).graph))
+    }
+  })
+
+  it('leaves a weight with leading extents of 1 where the rank of the product is not known', async () => {
+    const model = leadingOnesModel(undefined)
+    const { nodes } = await quantizeWeights(model)
+    const reason = 'its weight has leading extents of 1, and the rank of its first input is not known'
+    expect(nodes).toEqual([{ name: 'm', opType: 'MatMul', reason }])
+    expect(operatorsOf(model.graph)).toEqual(['MatMul', 'Relu'])
+  })
+
   it('refuses DequantizeLinear with blocks below operator set 21', async () => {
     const model = await recorded('resize')
     await expect(quantizeWeights(model, { format: 'qdq' })).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
