@@ -153,7 +153,11 @@ class WeightWork {
     if (!['float32', 'float16', 'bfloat16'].includes(tensor.dtype)) return `its weight is ${tensor.dtype}`
     const { shape } = tensor
     const extra = shape.slice(0, -2)
-    const isMatrix = shape.length >= 2 && extra.every((extent) => extent === 1) && tensor.size > 0
+    const isMatrix =
+      shape.length >= 2 &&
+      extra.every((extent) => extent === 1) &&
+      tensor.size > 0 &&
+      !(isTransposed && extra.length > 0)
     if (!isMatrix) return `its weight has the shape [${shape}], which is not a matrix`
     if (this.#settings.format === 'bnb4' && extra.length > 0) return 'its weight has more than two axes'
     const isShared =

@@ -209,6 +209,19 @@ describe('quantizeWeights', () => {
     expect(operatorsOf(model.graph)).toEqual(['MatMul', 'Relu'])
   })
 
+  it('leaves a weight of three axes behind a Transpose that reverses all of them', async () => {
+    const model = OnnxModel.create({ opset: 21 })
+    const { graph } = model
+    graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [3, 32] })
+    graph.setInitializer('w', tensor(new Float32Array(128), { shape: [1, 32, 4] }))
+    graph.addNode({ opType: 'Transpose', inputs: ['w'], outputs: ['t'] })
+    graph.addNode({ opType: 'MatMul', name: 'm', inputs: ['x', 't'], outputs: ['y'] })
+    graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
+    const { nodes } = await quantizeWeights(model)
+    const reason = 'its weight has the shape [1,32,4], which is not a matrix'
+    expect(nodes).toEqual([{ name: 'm', opType: 'MatMul', reason }])
+  })
+
   it('refuses DequantizeLinear with blocks below operator set 21', async () => {
     const model = await recorded('resize')
     await expect(quantizeWeights(model, { format: 'qdq' })).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
