@@ -9,9 +9,10 @@ import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import type { Inference } from '../infer/infer.js'
 import type { OnnxModel } from '../model/model.js'
-import type { Graph, NewNode, Node } from '../model/types.js'
+import type { Graph, NewAttribute, NewNode, Node } from '../model/types.js'
 import type { BlockBits } from './block_rules.js'
 import {
+  type BlockNames,
   type BlockTensors,
   blockDequantizeLinear,
   bnb4,
@@ -102,7 +103,7 @@ class WeightWork {
     this.#model = model
     this.#settings = settings
     this.#names = new FreshNames(model)
-    this.#types = hasLeadingOnes(model) ? model.infer().types : new Map()
+    this.#types = initializersOf(model).some(isMatrixInMoreAxes) ? model.infer().types : new Map()
   }
 
   run(scope: Scope): void {
@@ -144,35 +145,33 @@ class WeightWork {
 
   /** The weight of a MatMul, or why it has none that can be quantized. */
   #weightOf(scope: Scope, node: Node): Weight | string {
-    const [, input = ''] = node.inputs
+    const [first = '', input = ''] = node.inputs
     const transpose = scope.producer(input)
     const isTransposed = transpose !== undefined && isTransposeOfMatrix(transpose)
     const found = scope.constant(isTransposed ? transpose.inputs[0]! : input)
     if (!found) return 'its second input is not a weight'
-    const { tensor } = found
-    if (!['float32', 'float16', 'bfloat16'].includes(tensor.dtype)) return `its weight is ${tensor.dtype}`
-    const { shape } = tensor
-    const extra = shape.slice(0, -2)
-    const isMatrix =
-      shape.length >= 2 &&
-      extra.every((extent) => extent === 1) &&
-      tensor.size > 0 &&
-      !(isTransposed && extra.length > 0)
-    if (!isMatrix) return `its weight has the shape [${shape}], which is not a matrix`
-    if (this.#settings.format === 'bnb4' && extra.length > 0) return 'its weight has more than two axes'
-    const isShared =
-      isTransposed && found.scope.graph.usersOf(tensor.name).some((user) => isStandard(user, 'Gather'))
-    if (isShared && !this.#sharesTable(tensor)) return 'its weight is a table of Gather, which stays'
-    const rank = extra.length === 0 ? undefined : this.#rankOf(scope, node.inputs[0] ?? '')
-    if (extra.length > 0 && rank === undefined)
+    const reason = this.#whyNoMatrix(found, isTransposed)
+    if (reason !== undefined) return reason
+    const weight = { ...found, isTransposed, ...(isTransposed && { transpose }) }
+    const axes = found.tensor.shape.length
+    if (axes === 2) return weight
+    const rank = this.#rankOf(scope, first)
+    if (rank === undefined)
       return 'its weight has leading extents of 1, and the rank of its first input is not known'
-    return {
-      ...found,
-      isTransposed,
-      ...(isTransposed && { transpose }),
-      ...(rank !== undefined &&
-        rank < shape.length && { leastRank: rank === 1 ? shape.length - 1 : shape.length }),
-    }
+    return rank < axes ? { ...weight, leastRank: rank === 1 ? axes - 1 : axes } : weight
+  }
+
+  #whyNoMatrix(
+    { scope, tensor }: Pick<Weight, 'scope' | 'tensor'>,
+    isTransposed: boolean,
+  ): string | undefined {
+    const { dtype, shape, size, name } = tensor
+    if (!['float32', 'float16', 'bfloat16'].includes(dtype)) return `its weight is ${dtype}`
+    const isMatrix = shape.length === 2 || (!isTransposed && isMatrixInMoreAxes(tensor))
+    if (!isMatrix || size === 0) return `its weight has the shape [${shape}], which is not a matrix`
+    if (this.#settings.format === 'bnb4' && shape.length > 2) return 'its weight has more than two axes'
+    const isShared = isTransposed && scope.graph.usersOf(name).some((user) => isStandard(user, 'Gather'))
+    return isShared && !this.#sharesTable(tensor) ? 'its weight is a table of Gather, which stays' : undefined
   }
 
   #rankOf(scope: Scope, name: string): number | undefined {
@@ -190,16 +189,17 @@ class WeightWork {
   }
 
   #toMatMulBlocks(graph: Graph, node: Node, weight: Weight): void {
-    const { format, bits, bitsOf } = this.#settings
-    const nodeBits = bitsOf.get(node.name) ?? bits
-    const replaced = format === 'bnb4' ? this.#bnb4(weight) : this.#nBits(weight, nodeBits)
-    const [output = ''] = node.outputs
-    const { leastRank } = weight
-    const inner = leastRank === undefined ? output : this.#names.take(`${output}_matrix`)
-    const name = node.name === '' ? '' : `${node.name}_${format === 'bnb4' ? 'Bnb4' : `Q${nodeBits}`}`
-    const nodes: NewNode[] = [this.#matMulNode(node, weight, nodeBits, replaced, name, inner)]
-    if (leastRank !== undefined) nodes.push(this.#expand(graph, inner, output, leastRank))
-    this.#replace(graph, node, weight, nodes, nodes[0]!.opType)
+    const { format } = this.#settings
+    const bits = this.#bitsOf(node)
+    const replaced = format === 'bnb4' ? this.#bnb4(weight) : this.#nBits(weight, bits)
+    const { product, after } = this.#product(graph, node, weight)
+    const name = node.name === '' ? '' : `${node.name}_${format === 'bnb4' ? 'Bnb4' : `Q${bits}`}`
+    const matMul = this.#matMulNode(node, weight, bits, replaced, name, product)
+    this.#replace(graph, node, weight, [matMul, ...after], matMul.opType)
+  }
+
+  #bitsOf(node: Node): BlockBits {
+    return this.#settings.bitsOf.get(node.name) ?? this.#settings.bits
   }
 
   #matMulNode(
@@ -212,7 +212,6 @@ class WeightWork {
   ): NewNode {
     const { format, blockSize, accuracyLevel, bnb4: kind } = this.#settings
     const { k, n } = matrixOf(tensor, isTransposed)
-    const int = (value: number) => ({ type: 'INT', value }) as const
     this.#usesMicrosoft = true
     return {
       opType: format === 'bnb4' ? 'MatMulBnb4' : 'MatMulNBits',
@@ -230,10 +229,18 @@ class WeightWork {
     }
   }
 
-  #expand(graph: Graph, from: string, to: string, rank: number): NewNode {
-    const ones = this.#names.take(`${to}_ones`)
-    graph.setInitializer(ones, tensorOf(Array(rank).fill(1), { dtype: 'int64' }))
-    return { opType: 'Expand', inputs: [from, ones], outputs: [to] }
+  /** The name of the product with a weight as a matrix, and what makes the output of the node of it. */
+  #product(
+    graph: Graph,
+    node: Node,
+    { leastRank }: Weight,
+  ): { readonly product: string; readonly after: readonly NewNode[] } {
+    const [output = ''] = node.outputs
+    if (leastRank === undefined) return { product: output, after: [] }
+    const product = this.#names.take(`${output}_matrix`)
+    const ones = this.#names.take(`${output}_ones`)
+    graph.setInitializer(ones, tensorOf(Array(leastRank).fill(1), { dtype: 'int64' }))
+    return { product, after: [{ opType: 'Expand', inputs: [product, ones], outputs: [output] }] }
   }
 
   #toDequantizeLinear(graph: Graph, node: Node, weight: Weight): void {
@@ -241,15 +248,38 @@ class WeightWork {
       this.report.stays(node, 'its weight is transposed; use the format matmulnbits')
       return
     }
-    const { bits, bitsOf, blockSize, symmetric } = this.#settings
-    const nodeBits = bitsOf.get(node.name) ?? bits
-    const { tensor } = weight
-    const base = `${tensor.name}_DQ_Q${nodeBits}`
-    // onnxruntime takes the tensors of this node from its own graph only.
-    const { inputs } = this.#once(graph, tensor, base, () =>
+    const bits = this.#bitsOf(node)
+    const { inputs } = this.#dequantizedBlocks(graph, weight.tensor, bits)
+    this.#irVersion = Math.max(this.#irVersion, bits === 2 ? INT2_IR : INT4_IR)
+    const decoded = this.#names.take(`${weight.tensor.name}_DQ_Q${bits}_output`)
+    const { product, after } = this.#product(graph, node, weight)
+    const nodes: NewNode[] = [
+      {
+        opType: 'DequantizeLinear',
+        ...(node.name !== '' && { name: `${node.name}_DQ_Q${bits}` }),
+        inputs,
+        outputs: [decoded],
+        attributes: { axis: int(0), block_size: int(this.#settings.blockSize) },
+      },
+      {
+        opType: 'MatMul',
+        ...(node.name !== '' && { name: `${node.name}_matmul_Q${bits}` }),
+        inputs: [node.inputs[0]!, decoded],
+        outputs: [product],
+      },
+      ...after,
+    ]
+    this.#replace(graph, node, weight, nodes, 'DequantizeLinear')
+  }
+
+  /** onnxruntime takes the tensors of DequantizeLinear from the graph of the node only. */
+  #dequantizedBlocks(graph: Graph, tensor: DenseTensor, bits: BlockBits): Replaced {
+    const { blockSize, symmetric } = this.#settings
+    const base = `${tensor.name}_DQ_Q${bits}`
+    return this.#once(graph, tensor, base, () =>
       blockDequantizeLinear(
         matrixOf(tensor, false),
-        { bits: nodeBits, blockSize, symmetric },
+        { bits, blockSize, symmetric },
         this.#take({
           codes: base,
           scales: `${tensor.name}_DQ_scales`,
@@ -257,28 +287,6 @@ class WeightWork {
         }),
       ),
     )
-    this.#irVersion = Math.max(this.#irVersion, nodeBits === 2 ? INT2_IR : INT4_IR)
-    const [output = ''] = node.outputs
-    const decoded = this.#names.take(`${base}_output`)
-    const { leastRank } = weight
-    const inner = leastRank === undefined ? output : this.#names.take(`${output}_matrix`)
-    const nodes: NewNode[] = [
-      {
-        opType: 'DequantizeLinear',
-        ...(node.name !== '' && { name: `${node.name}_DQ_Q${nodeBits}` }),
-        inputs,
-        outputs: [decoded],
-        attributes: { axis: { type: 'INT', value: 0 }, block_size: { type: 'INT', value: blockSize } },
-      },
-      {
-        opType: 'MatMul',
-        ...(node.name !== '' && { name: `${node.name}_matmul_Q${nodeBits}` }),
-        inputs: [node.inputs[0]!, decoded],
-        outputs: [inner],
-      },
-    ]
-    if (leastRank !== undefined) nodes.push(this.#expand(graph, inner, output, leastRank))
-    this.#replace(graph, node, weight, nodes, 'DequantizeLinear')
   }
 
   #replace(graph: Graph, node: Node, weight: Weight, nodes: readonly NewNode[], to: string): void {
@@ -305,17 +313,12 @@ class WeightWork {
   #nBits(weight: Weight, bits: BlockBits): Replaced {
     const { blockSize, symmetric } = this.#settings
     const { tensor, isTransposed } = weight
-    const base = `${tensor.name}_Q${bits}`
     if (isTransposed && this.#sharesTable(tensor)) return this.#tied(weight, bits)
-    return this.#once(weight.scope.graph, tensor, `${base} ${isTransposed}`, () =>
+    return this.#once(weight.scope.graph, tensor, `Q${bits} ${isTransposed}`, () =>
       matMulNBits(
         matrixOf(tensor, isTransposed),
         { bits, blockSize, symmetric },
-        this.#take({
-          codes: base,
-          scales: `${tensor.name}_scales`,
-          zeroPoints: `${tensor.name}_zero_points`,
-        }),
+        this.#takeFor(tensor, bits),
       ),
     )
   }
@@ -360,62 +363,52 @@ class WeightWork {
   #table(scope: Scope, tensor: DenseTensor, bits: BlockBits): Replaced {
     const { blockSize, symmetric } = this.#settings
     return this.#once(scope.graph, tensor, `table ${bits}`, () => {
-      const names = this.#take({
-        codes: `${tensor.name}_Q${bits}`,
-        scales: `${tensor.name}_scales`,
-        zeroPoints: `${tensor.name}_zero_points`,
-      })
+      const names = this.#takeFor(tensor, bits)
       const { codes, ...others } = matMulNBits(matrixOf(tensor, true), { bits, blockSize, symmetric }, names)
       return { codes: withShape(codes, [codes.shape[0]!, codes.size / codes.shape[0]!]), ...others }
     })
   }
 
   #gather(scope: Scope, node: Node): void {
-    const [input = ''] = node.inputs
-    const found = scope.constant(input)
+    const found = scope.constant(node.inputs[0] ?? '')
     const reason = this.#whyNot(node) ?? this.#whyNoTable(node, found?.tensor)
     if (reason !== undefined || !found) {
       this.report.stays(node, reason ?? 'its table is not a weight')
       return
     }
     const { tensor } = found
-    const { bitsOf, bits, blockSize, symmetric } = this.#settings
-    const nodeBits = bitsOf.get(node.name) ?? bits
-    const isBytes = nodeBits !== 4 || this.#isTied(found.scope, tensor)
-    const { inputs } = isBytes
-      ? this.#table(found.scope, tensor, nodeBits)
-      : this.#once(found.scope.graph, tensor, 'gather', () =>
-          gatherBlocks(
-            tensor,
-            { bits: 4, blockSize, symmetric },
-            this.#take({
-              codes: `${tensor.name}_Q4`,
-              scales: `${tensor.name}_scales`,
-              zeroPoints: `${tensor.name}_zero_points`,
-            }),
-          ),
-        )
+    const bits = this.#bitsOf(node)
+    const isBytes = bits !== 4 || this.#isTied(found.scope, tensor)
+    const table = isBytes ? this.#table(found.scope, tensor, bits) : this.#int4Table(found.scope, tensor)
     if (!isBytes) this.#irVersion = Math.max(this.#irVersion, INT4_IR)
-    const [codes = '', ...parameters] = inputs
-    const int = (value: number) => ({ type: 'INT', value }) as const
-    this.#usesMicrosoft = true
     this.report.converted(node, 'GatherBlockQuantized')
-    replaceNode(scope.graph, node, [
-      {
-        opType: 'GatherBlockQuantized',
-        domain: MICROSOFT,
-        ...(node.name !== '' && { name: `${node.name}_Q${nodeBits}` }),
-        inputs: [codes, node.inputs[1]!, ...parameters],
-        outputs: node.outputs,
-        attributes: {
-          gather_axis: int(0),
-          quantize_axis: int(1),
-          block_size: int(blockSize),
-          ...(isBytes && { bits: int(nodeBits) }),
-        },
-      },
-    ])
+    replaceNode(scope.graph, node, [this.#gatherNode(node, table, bits, isBytes)])
     this.#note(found.scope.graph, tensor.name)
+  }
+
+  #int4Table({ graph }: Scope, tensor: DenseTensor): Replaced {
+    const { blockSize, symmetric } = this.#settings
+    return this.#once(graph, tensor, 'gather', () =>
+      gatherBlocks(tensor, { bits: 4, blockSize, symmetric }, this.#takeFor(tensor, 4)),
+    )
+  }
+
+  #gatherNode(node: Node, table: Replaced, bits: BlockBits, isBytes: boolean): NewNode {
+    const [codes = '', ...parameters] = table.inputs
+    this.#usesMicrosoft = true
+    return {
+      opType: 'GatherBlockQuantized',
+      domain: MICROSOFT,
+      ...(node.name !== '' && { name: `${node.name}_Q${bits}` }),
+      inputs: [codes, node.inputs[1]!, ...parameters],
+      outputs: node.outputs,
+      attributes: {
+        gather_axis: int(0),
+        quantize_axis: int(1),
+        block_size: int(this.#settings.blockSize),
+        ...(isBytes && { bits: int(bits) }),
+      },
+    }
   }
 
   #whyNoTable(node: Node, tensor: DenseTensor | undefined): string | undefined {
@@ -423,7 +416,7 @@ class WeightWork {
     if (!['float32', 'float16', 'bfloat16'].includes(tensor.dtype)) return `its table is ${tensor.dtype}`
     if (tensor.shape.length !== 2 || tensor.size === 0) return `its table has the shape [${tensor.shape}]`
     if (Number(node.attribute('axis')?.value ?? 0) !== 0) return 'it gathers along another axis than 0'
-    const bits = this.#settings.bitsOf.get(node.name) ?? this.#settings.bits
+    const bits = this.#bitsOf(node)
     const isWhole = tensor.shape[1]! % this.#settings.blockSize === 0
     return bits !== 4 && !isWhole ? 'its rows are no whole blocks' : undefined
   }
@@ -472,7 +465,15 @@ class WeightWork {
     return replaced
   }
 
-  #take(names: { codes: string; scales: string; zeroPoints: string }): typeof names {
+  #takeFor({ name }: DenseTensor, bits: BlockBits): BlockNames {
+    return this.#take({
+      codes: `${name}_Q${bits}`,
+      scales: `${name}_scales`,
+      zeroPoints: `${name}_zero_points`,
+    })
+  }
+
+  #take(names: BlockNames): BlockNames {
     return {
       codes: this.#names.take(names.codes),
       scales: this.#names.take(names.scales),
@@ -481,11 +482,17 @@ class WeightWork {
   }
 }
 
-/** Whether a weight is a matrix with more axes than two. */
-function hasLeadingOnes(model: OnnxModel): boolean {
-  const isOne = ({ shape }: Tensor): boolean =>
-    shape.length > 2 && shape.slice(0, -2).every((extent) => extent === 1)
-  return [...model.graphs()].some((graph) => [...graph.initializers()].some(isOne))
+function int(value: number): NewAttribute {
+  return { type: 'INT', value }
+}
+
+function initializersOf(model: OnnxModel): Tensor[] {
+  return [...model.graphs()].flatMap((graph) => [...graph.initializers()])
+}
+
+/** A matrix behind leading extents of 1. */
+function isMatrixInMoreAxes({ shape }: Tensor): boolean {
+  return shape.length > 2 && shape.slice(0, -2).every((extent) => extent === 1)
 }
 
 function isTransposeOfMatrix(node: Node): boolean {
