@@ -78,6 +78,33 @@ interface WeightForm {
   readonly isTransposed: boolean
 }
 
+/** Codes of a weight with their scales and zero points, along an axis or one of each. */
+interface WeightCodes {
+  readonly axis: number | undefined
+  readonly codes: DenseTensor
+  readonly scale: DenseTensor
+  readonly zeroPoint: DenseTensor
+}
+
+/** What replaces a node. */
+interface Product {
+  readonly opType: 'MatMulInteger' | 'ConvInteger'
+  readonly weight: QuantizedWeight
+  readonly before?: readonly NewNode[]
+  readonly attributes?: readonly Attribute[]
+  readonly bias?: string
+  /** Part of the names where the node becomes a product and an addition. */
+  readonly part?: string
+}
+
+/** Names of the values of a product, and what those of its nodes begin with. */
+interface ProductNames {
+  readonly base: string
+  readonly scales: string
+  readonly sums: string
+  readonly scaled: string
+}
+
 class DynamicWork {
   readonly report = new ReportBuilder()
   readonly #settings: DynamicSettings
@@ -227,21 +254,8 @@ class DynamicWork {
   }
 
   /** Replaces a product by one of integers, a Cast and two multiplications, and an addition for a bias. */
-  #replaceByProduct(
-    graph: Graph,
-    node: Node,
-    values: Map<string, Codes>,
-    product: {
-      readonly opType: 'MatMulInteger' | 'ConvInteger'
-      readonly weight: QuantizedWeight
-      readonly before?: readonly NewNode[]
-      readonly attributes?: readonly Attribute[]
-      readonly bias?: string
-      /** Part of the names where the node becomes a product and an addition. */
-      readonly part?: string
-    },
-  ): void {
-    const { opType, weight, before = [], attributes = [], bias, part } = product
+  #replaceByProduct(graph: Graph, node: Node, values: Map<string, Codes>, product: Product): void {
+    const { opType, before = [], bias, part } = product
     const [input = ''] = node.inputs
     const [result = ''] = node.outputs
     const nodes = [...before]
@@ -249,12 +263,34 @@ class DynamicWork {
     values.set(input, activation)
     const base = `${node.name === '' ? result : node.name}${part ? `_${part}` : ''}`
     const stem = part ? `${result}_${part}` : result
+    const names: ProductNames = {
+      base,
+      scales: this.#names.take(`${base}_quant_scales_mul:0`),
+      sums: this.#names.take(`${stem}_output_quantized`),
+      scaled: bias === undefined ? result : this.#names.take(part ? stem : `${result}quant_scaled_output`),
+    }
+    nodes.push(...this.#productNodes(product, activation, names))
+    if (bias !== undefined) {
+      nodes.push({
+        opType: 'Add',
+        name: this.#names.take(part ? `${node.name || result}_Add` : `${result}_bias_add`),
+        inputs: [names.scaled, bias],
+        outputs: [result],
+      })
+    }
+    this.report.converted(node, opType)
+    replaceNode(graph, node, nodes)
+  }
+
+  /** The product of codes as floats: times the product of the scales. */
+  #productNodes(
+    { opType, weight, attributes = [] }: Product,
+    activation: Codes,
+    { base, scales, sums, scaled }: ProductNames,
+  ): NewNode[] {
     const take = (name: string): string => this.#names.take(name)
-    const scales = take(`${base}_quant_scales_mul:0`)
-    const sums = take(`${stem}_output_quantized`)
     const floats = take(`${sums}_cast_output`)
-    const scaled = bias === undefined ? result : take(part ? stem : `${result}quant_scaled_output`)
-    nodes.push(
+    return [
       {
         opType: 'Mul',
         name: take(`${base}_quant_scales_mul`),
@@ -281,17 +317,7 @@ class DynamicWork {
         inputs: [floats, scales],
         outputs: [scaled],
       },
-    )
-    if (bias !== undefined) {
-      nodes.push({
-        opType: 'Add',
-        name: take(part ? `${node.name || result}_Add` : `${result}_bias_add`),
-        inputs: [scaled, bias],
-        outputs: [result],
-      })
-    }
-    this.report.converted(node, opType)
-    replaceNode(graph, node, nodes)
+    ]
   }
 
   /** Codes of a value that are computed when the model runs. */
@@ -311,50 +337,58 @@ class DynamicWork {
   /** Quantizes a weight; a later user takes the type of the first. */
   async #quantized(graph: Graph, tensor: DenseTensor, form: WeightForm): Promise<QuantizedWeight> {
     const base = form.isTransposed ? `${tensor.name}_Transposed` : tensor.name
-    const known = this.#weights.get(graph)?.get(base)
+    const own = this.#weights.get(graph) ?? new Map<string, QuantizedWeight>()
+    const known = own.get(base)
     if (known) return known
-    const [rows = 1, columns = 1] = tensor.shape
-    const source = form.isTransposed ? transposed({ tensor, k: rows, n: columns }) : tensor
-    const isPerColumn = form.perColumn && source.shape.length >= 2
-    const axis = isPerColumn ? source.shape.length - 1 : undefined
-    const { low, high } = await valueRanges(source, isPerColumn, this.#settings.signal)
-    const parameters = Array.from(low, (least, at) => int8Parameters(least, high[at]!, form))
-    const scale = parameters.map((each) => each.scale)
-    const zeroPoint = parameters.map((each) => each.zeroPoint)
-    const shape = axis === undefined ? [] : [scale.length]
-    // MatMulInteger takes zero points of weights with more than two axes in as many axes.
-    const zeroShape = axis !== undefined && axis > 1 ? [...Array(axis).fill(1), scale.length] : shape
-    const place = axis === undefined ? {} : { axis }
-    const codes = quantize(source, form.type, {
-      scale: axis === undefined ? scale[0]! : scale,
-      zeroPoint: axis === undefined ? zeroPoint[0]! : zeroPoint,
-      ...place,
-    })
+    const values = await this.#codesOf(tensor, form)
     const weight: QuantizedWeight = {
       graph,
       name: tensor.name,
-      axis,
+      axis: values.axis,
       codes: this.#names.take(`${base}_quantized`),
       scale: this.#names.take(`${base}_scale`),
       zeroPoint: this.#names.take(`${base}_zero_point`),
     }
-    graph.setInitializer(weight.scale, tensorOf(Float32Array.from(scale), { shape }))
-    graph.setInitializer(
-      weight.zeroPoint,
-      cast(tensorOf(Int32Array.from(zeroPoint), { shape: zeroShape }), form.type),
-    )
-    graph.setInitializer(weight.codes, codes)
-    const own = this.#weights.get(graph) ?? new Map<string, QuantizedWeight>()
+    for (const part of ['scale', 'zeroPoint', 'codes'] as const)
+      graph.setInitializer(weight[part], values[part])
     this.#weights.set(graph, own.set(base, weight))
-    const bytesAfter = valueBytes(codes) + scale.length * 5
     this.report.tensors.push({
       name: tensor.name,
       from: tensor.dtype,
       to: form.type,
       bytesBefore: valueBytes(tensor),
-      bytesAfter,
+      bytesAfter: [values.codes, values.scale, values.zeroPoint].reduce(
+        (sum, each) => sum + valueBytes(each),
+        0,
+      ),
     })
     return weight
+  }
+
+  /** Reads a weight for its ranges; the codes are lazy. */
+  async #codesOf(tensor: DenseTensor, form: WeightForm): Promise<WeightCodes> {
+    const [rows = 1, columns = 1] = tensor.shape
+    const source = form.isTransposed ? transposed({ tensor, k: rows, n: columns }) : tensor
+    const axis = form.perColumn && source.shape.length >= 2 ? source.shape.length - 1 : undefined
+    const { low, high } = await valueRanges(source, axis !== undefined, this.#settings.signal)
+    const parameters = Array.from(low, (least, at) => int8Parameters(least, high[at]!, form))
+    const scales = parameters.map(({ scale }) => scale)
+    const zeros = parameters.map(({ zeroPoint }) => zeroPoint)
+    const shape = axis === undefined ? [] : [scales.length]
+    // MatMulInteger takes zero points of weights with more than two axes in as many axes.
+    const zeroShape = axis !== undefined && axis > 1 ? [...Array(axis).fill(1), scales.length] : shape
+    return {
+      axis,
+      codes: quantize(
+        source,
+        form.type,
+        axis === undefined
+          ? { scale: scales[0]!, zeroPoint: zeros[0]! }
+          : { scale: scales, zeroPoint: zeros, axis },
+      ),
+      scale: tensorOf(Float32Array.from(scales), { shape }),
+      zeroPoint: cast(tensorOf(Int32Array.from(zeros), { shape: zeroShape }), form.type),
+    }
   }
 
   /** Removes floats that nothing uses; other users of a quantized weight take its decoded codes, so that it is stored once. */
