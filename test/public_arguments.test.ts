@@ -256,6 +256,60 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   stats: { run: tilework.stats, args: () => [small(), { bins: 4, signal, onBytes: onProgress }] },
   stringTensor: { run: stringTensor, args: () => [['a', 'b'], { shape: [2], name: 'x' }] },
+  toFloat16: {
+    run: async (options) => onnxEntry.toFloat16((await onnx()).onnx!, options as never),
+    args: () => [
+      {
+        dtype: 'bfloat16',
+        keepIo: ['x'],
+        block: { ops: ['Add'], nodes: ['n'], only: true },
+        clip: { min: 1e-7, max: 1e4 },
+        signal,
+      },
+    ],
+  },
+  'toFloat16 of': {
+    run: (given) => onnxEntry.toFloat16(given as never),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
+  quantizeDynamic: {
+    run: async (options) => onnxEntry.quantizeDynamic((await onnx()).onnx!, options as never),
+    args: () => [
+      {
+        weightType: 'int8',
+        perChannel: true,
+        reduceRange: true,
+        ops: ['MatMul'],
+        exclude: ['n'],
+        subgraphs: false,
+        signal,
+      },
+    ],
+  },
+  'quantizeDynamic of': {
+    run: (given) => onnxEntry.quantizeDynamic(given as never),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
+  quantizeWeights: {
+    run: async (options) => onnxEntry.quantizeWeights((await onnx()).onnx!, options as never),
+    args: () => [
+      {
+        bits: 4,
+        blockSize: 32,
+        symmetric: true,
+        format: 'matmulnbits',
+        bnb4: 'nf4',
+        gather: false,
+        accuracyLevel: 0,
+        nodes: { exclude: ['n'], include: ['m'], bits: { m: 8 } },
+        signal,
+      },
+    ],
+  },
+  'quantizeWeights of': {
+    run: (given) => onnxEntry.quantizeWeights(given as never),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
   summarizeOnnx: { run: onnxEntry.summarizeOnnx, args: () => [onnxEntry.OnnxModel.create()] },
   summarizeTmfile: {
     run: tmfileEntry.summarizeTmfile,

@@ -1,8 +1,7 @@
 /** Summary of a model for `tilework inspect`: versions, inputs, outputs, operators, and where values are stored. */
-import { isInstance } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
-import { valueText } from '../../value_text.js'
-import { OnnxModel } from './model/model.js'
+import { checkModel } from './model/check_model.js'
+import type { OnnxModel } from './model/model.js'
 import type { ValueInfo } from './model/types.js'
 import { valueTypeText } from './model/value_type.js'
 import type { Message } from './protobuf/message.js'
@@ -60,12 +59,7 @@ const OWN_DOMAIN = 'ai.onnx'
  * ERR_TRUNCATED for broken messages
  */
 export function summarizeOnnx(model: OnnxModel): OnnxSummary {
-  if (!isInstance(model, OnnxModel)) {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `summarizeOnnx takes an OnnxModel; ${valueText(model)} was given.`,
-    )
-  }
+  checkModel(model, 'summarizeOnnx')
   const { graph } = model
   const initializers = new Set(graph.initializerNames)
   const operators = countsOf(nodesIn(model.message))

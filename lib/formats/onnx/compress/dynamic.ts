@@ -9,6 +9,7 @@ import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import { quantize } from '../../../tensor/quantize.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
+import { checkModel } from '../model/check_model.js'
 import type { OnnxModel } from '../model/model.js'
 import type { Attribute, Graph, NewAttribute, NewNode, Node } from '../model/types.js'
 import { transposed } from './block_weights.js'
@@ -40,6 +41,7 @@ export async function quantizeDynamic(
   model: OnnxModel,
   options: QuantizeDynamicOptions = {},
 ): Promise<CompressReport> {
+  checkModel(model, 'quantizeDynamic')
   const settings = checkDynamicOptions(options)
   const opset = Number(model.opsetImports.get('') ?? 0)
   if (opset < DYNAMIC_OPSET) {

@@ -6,12 +6,13 @@ import { checkTexts } from '../protobuf/field_input.js'
 import type { CodeType } from './int8_parameters.js'
 
 /** Operators that `quantizeDynamic` knows. */
-export const DYNAMIC_OPERATORS = ['Conv', 'MatMul', 'Gemm', 'Gather'] as const
-export type DynamicOperator = (typeof DYNAMIC_OPERATORS)[number]
+export type DynamicOperator = 'Conv' | 'MatMul' | 'Gemm' | 'Gather'
+
+const DYNAMIC_OPERATORS: readonly DynamicOperator[] = ['Conv', 'MatMul', 'Gemm', 'Gather']
 
 export interface QuantizeDynamicOptions {
   /** Element type of weights. `auto` (default): uint8 for models with Conv or fused attention, else int8. */
-  readonly weightType?: CodeType | 'auto'
+  readonly weightType?: 'int8' | 'uint8' | 'auto'
   /** One scale per column of a MatMul, which is more exact. Default false. */
   readonly perChannel?: boolean
   /** One bit less for weights, for x86 processors without VNNI. Default false. */
@@ -49,7 +50,7 @@ export function checkDynamicOptions(options: QuantizeDynamicOptions): DynamicSet
   }
   checkTexts('ops', ops)
   checkTexts('exclude', exclude)
-  const unknown = ops.find((each) => !(DYNAMIC_OPERATORS as readonly string[]).includes(each))
+  const unknown = ops.find((each) => !DYNAMIC_OPERATORS.includes(each))
   if (unknown !== undefined) refuse('ops', unknown, `of ${DYNAMIC_OPERATORS.join(', ')}`)
   return {
     weightType,

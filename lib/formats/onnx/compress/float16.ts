@@ -9,6 +9,7 @@ import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
+import { checkModel } from '../model/check_model.js'
 import type { OnnxModel } from '../model/model.js'
 import { standardDomain } from '../model/node.js'
 import type { Graph, Node, ValueType } from '../model/types.js'
@@ -44,6 +45,7 @@ const OVERRIDABLE_IR = 4
  * declared type, ERR_ARGUMENT and ERR_GRAPH; ERR_ABORTED and errors of reading, after which the model may be changed in part
  */
 export async function toFloat16(model: OnnxModel, options: ToFloat16Options = {}): Promise<CompressReport> {
+  checkModel(model, 'toFloat16')
   const settings = checkFloat16Options(options)
   const bytesBefore = initializerBytes(model)
   const context = new Context(model, settings)

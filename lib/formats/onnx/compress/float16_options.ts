@@ -7,7 +7,7 @@ import { type Clip, DEFAULT_CLIP, type HalfDtype } from './half_values.js'
 
 export interface ToFloat16Options {
   /** Default `float16`. The CPU of onnxruntime runs almost no operator in bfloat16. */
-  readonly dtype?: HalfDtype
+  readonly dtype?: 'float16' | 'bfloat16'
   /** Whether inputs and outputs of the model stay float32: all (default), none, or those of the names. */
   readonly keepIo?: boolean | readonly string[]
   /**

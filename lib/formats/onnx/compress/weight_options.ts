@@ -8,7 +8,7 @@ import type { Bnb4Kind } from './bnb4.js'
 
 export interface QuantizeWeightsOptions {
   /** Bits of a code. Default 4. */
-  readonly bits?: BlockBits
+  readonly bits?: 2 | 4 | 8
   /** Weights that share a scale. A power of two from 16; default 32, for bnb4 64. */
   readonly blockSize?: number
   /** Whether 0 is the middle of the codes, without zero points. Default true. */
@@ -19,7 +19,7 @@ export interface QuantizeWeightsOptions {
    */
   readonly format?: 'matmulnbits' | 'qdq' | 'bnb4'
   /** Codes of `bnb4`. Default `nf4`. */
-  readonly bnb4?: Bnb4Kind
+  readonly bnb4?: 'fp4' | 'nf4'
   /** Whether tables of Gather are quantized, too. A table that a MatMul uses transposed is stored once. Default false. */
   readonly gather?: boolean
   /** Least precision inside MatMulNBits: 0 unset (default), 1 float32, 2 float16, 3 bfloat16, 4 int8. */
@@ -30,7 +30,7 @@ export interface QuantizeWeightsOptions {
     /** Names of the only nodes that are quantized. */
     readonly include?: readonly string[]
     /** Bits of single nodes, by name. */
-    readonly bits?: Readonly<Record<string, BlockBits>>
+    readonly bits?: Readonly<Record<string, 2 | 4 | 8>>
   }
   /** Ends the call before the first change. Weights are read by the save, which takes a signal of its own. */
   readonly signal?: AbortSignal
@@ -73,8 +73,7 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
     if (!isRight) refuse(option, value, allowed)
   }
   require(BITS.includes(bits), 'bits', bits, '2, 4 or 8')
-  require(Number.isInteger(Math.log2(blockSize)) &&
-    blockSize >= 16, 'blockSize', blockSize, 'a power of two from 16')
+  require(isBlockSize(blockSize), 'blockSize', blockSize, 'a power of two from 16')
   require(['matmulnbits', 'qdq', 'bnb4'].includes(format), 'format', format, 'matmulnbits, qdq or bnb4')
   require(bnb4 === 'nf4' || bnb4 === 'fp4', 'bnb4', bnb4, 'nf4 or fp4')
   require([0, 1, 2, 3, 4].includes(accuracyLevel), 'accuracyLevel', accuracyLevel, 'an integer from 0 to 4')
@@ -102,6 +101,10 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
     bitsOf: new Map(Object.entries(bitsOf)),
     signal,
   }
+}
+
+function isBlockSize(value: unknown): boolean {
+  return typeof value === 'number' && value >= 16 && Number.isInteger(Math.log2(value))
 }
 
 function refuse(option: string, value: unknown, allowed: string): never {

@@ -8,6 +8,7 @@ import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import type { Inference } from '../infer/infer.js'
+import { checkModel } from '../model/check_model.js'
 import type { OnnxModel } from '../model/model.js'
 import type { Graph, NewAttribute, NewNode, Node } from '../model/types.js'
 import type { BlockBits } from './block_rules.js'
@@ -48,6 +49,7 @@ export async function quantizeWeights(
   model: OnnxModel,
   options: QuantizeWeightsOptions = {},
 ): Promise<CompressReport> {
+  checkModel(model, 'quantizeWeights')
   const settings = checkWeightOptions(options)
   checkOpset(model, settings)
   throwIfAborted(settings.signal)
