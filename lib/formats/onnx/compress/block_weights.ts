@@ -19,13 +19,14 @@ import {
 } from './block_rules.js'
 import { type Bnb4Kind, bnb4Codes } from './bnb4.js'
 import { FloatReader, withWindow } from './float_window.js'
-import { type Panel, Panels } from './panels.js'
+import { type Panel, type PanelCache, Panels } from './panels.js'
 
 /** How weights become blocks. */
 export interface BlockOptions {
   readonly bits: BlockBits
   readonly blockSize: number
   readonly symmetric: boolean
+  readonly cache: PanelCache
 }
 
 /** Tensors that replace a weight. */
@@ -65,14 +66,14 @@ export function matrixOf(tensor: DenseTensor, isTransposed: boolean): Matrix {
 /** MatMulNBits: codes [N, blocks, bytes of a block], scales [N, blocks], zero points [N, bytes]. */
 export function matMulNBits(matrix: Matrix, options: BlockOptions, names: BlockNames): BlockTensors {
   const { k, n, tensor } = matrix
-  const { bits, blockSize, symmetric } = options
+  const { bits, blockSize, symmetric, cache } = options
   const blocks = Math.ceil(k / blockSize)
   const blockBytes = (blockSize * bits) / 8
   const zeroBytes = Math.ceil((blocks * bits) / 8)
   const rule = matMulNBitsRule(bits, symmetric, roundScaleOf(tensor.dtype))
   const width = panelColumns(n, blocks * blockBytes, matrix.isTransposed ? 1 : Math.min(blockSize, k))
   const reader = new FloatReader(tensor)
-  const panels = new Panels((index) => {
+  const panels = new Panels(cache, (index) => {
     const first = index * width
     return columnPanel(matrix, reader, { first, count: Math.min(width, n - first), blocks, ...options }, rule)
   })
@@ -246,13 +247,14 @@ interface RowPanels extends BlockOptions {
 }
 
 function rowPanels(tensor: DenseTensor, rule: BlockRule, given: RowPanels): BlockTensors {
-  const { bits, blockSize, names, outer, lines, lineLength, scaleShape, isAlongLine, symmetric } = given
+  const { bits, blockSize, names, outer, lines, lineLength, scaleShape, isAlongLine, symmetric, cache } =
+    given
   const reader = new FloatReader(tensor)
   const stepSize = lines(0) * lineLength
   const perStep = isAlongLine ? Math.ceil(lineLength / blockSize) : lineLength
   // A multiple of 8 steps, so that the codes of a panel end at a byte.
   const steps = Math.min(Math.ceil(outer / 8), Math.max(1, Math.floor(PANEL_WINDOW / stepSize / 8))) * 8
-  const panels = new Panels((index) => {
+  const panels = new Panels(cache, (index) => {
     const first = index * steps
     const count = Math.min(steps, outer - first)
     let size = 0
@@ -316,13 +318,21 @@ function rowPanels(tensor: DenseTensor, rule: BlockRule, given: RowPanels): Bloc
 }
 
 /** MatMulBnb4: the weight as [N, K], flattened; codes two per byte, the first in the upper bits; one greatest magnitude per block. */
-export function bnb4(matrix: Matrix, kind: Bnb4Kind, blockSize: number, names: BlockNames): BlockTensors {
+export function bnb4(
+  matrix: Matrix,
+  {
+    kind,
+    blockSize,
+    cache,
+  }: { readonly kind: Bnb4Kind; readonly blockSize: number; readonly cache: PanelCache },
+  names: BlockNames,
+): BlockTensors {
   const { tensor, k, n } = matrix
   const reader = new FloatReader(matrix.isTransposed ? tensor : transposed(matrix))
   const size = k * n
   const width = Math.max(1, Math.floor((4 * PANEL_WINDOW) / blockSize)) * blockSize
   const round = roundScaleOf(tensor.dtype)
-  const panels = new Panels((index) => {
+  const panels = new Panels(cache, (index) => {
     const start = index * width
     return withWindow(Math.min(width, size - start), async (numbers) => {
       await reader.fill(start, numbers)

@@ -1,6 +1,6 @@
 /**
  * Quantized weights in panels: a panel is computed at once from a part of the weight and gives a run of codes, scales and
- * zero points. A few panels of all weights are kept, so that scales, which follow the codes in a file, need no second pass
+ * zero points. The latest panels of all weights of a model are kept, so that scales, which follow the codes in a file, need no second pass
  * over the weight unless it is very large.
  */
 import type { Dtype } from '../../../dtype/dtypes.js'
@@ -24,34 +24,56 @@ interface Kept {
   bytes: number
 }
 
-/** Panels of all weights, the latest last. */
-const KEPT = new Map<Panels, Map<number, Kept>>()
-let keptBytes = 0
+/** The latest panels of the weights of one model. */
+export class PanelCache {
+  /** The weights that were read last are last. */
+  readonly #kept = new Map<Panels, Map<number, Kept>>()
+  #bytes = 0
 
-export class Panels {
-  readonly #compute: (index: number) => Promise<Panel>
-
-  constructor(compute: (index: number) => Promise<Panel>) {
-    this.#compute = compute
-  }
-
-  get(index: number): Promise<Panel> {
-    const own = KEPT.get(this) ?? new Map<number, Kept>()
-    KEPT.delete(this)
-    KEPT.set(this, own)
+  get(panels: Panels, index: number, compute: (index: number) => Promise<Panel>): Promise<Panel> {
+    const own = this.#kept.get(panels) ?? new Map<number, Kept>()
+    this.#kept.delete(panels)
+    this.#kept.set(panels, own)
     const known = own.get(index)
     if (known) return known.panel
-    const kept: Kept = { panel: this.#compute(index), bytes: 0 }
+    const kept: Kept = { panel: compute(index), bytes: 0 }
     own.set(index, kept)
     kept.panel.then(
       ({ codes, scales, zeros }) => {
         kept.bytes = codes.byteLength + scales.byteLength + zeros.byteLength
-        keptBytes += kept.bytes
-        forget()
+        this.#bytes += kept.bytes
+        this.#forget()
       },
       () => own.delete(index),
     )
     return kept.panel
+  }
+
+  /** Drops the oldest panels, one at a time, until the others fit. Panels that are being computed have no bytes yet. */
+  #forget(): void {
+    for (const [panels, own] of this.#kept) {
+      for (const [index, { bytes }] of own) {
+        if (this.#bytes <= KEPT_BYTES) return
+        if (bytes === 0) continue
+        this.#bytes -= bytes
+        own.delete(index)
+      }
+      if (own.size === 0) this.#kept.delete(panels)
+    }
+  }
+}
+
+export class Panels {
+  readonly #cache: PanelCache
+  readonly #compute: (index: number) => Promise<Panel>
+
+  constructor(cache: PanelCache, compute: (index: number) => Promise<Panel>) {
+    this.#cache = cache
+    this.#compute = compute
+  }
+
+  get(index: number): Promise<Panel> {
+    return this.#cache.get(this, index, this.#compute)
   }
 
   /** A tensor of one part of each panel. All panels but the last give `panelBytes` bytes. */
@@ -71,18 +93,5 @@ export class Panels {
       }
       return bytes
     })
-  }
-}
-
-/** Drops the oldest panels, one at a time, until the others fit. Panels that are being computed have no bytes yet. */
-function forget(): void {
-  for (const [panels, own] of KEPT) {
-    for (const [index, { bytes }] of own) {
-      if (keptBytes <= KEPT_BYTES) return
-      if (bytes === 0) continue
-      keptBytes -= bytes
-      own.delete(index)
-    }
-    if (own.size === 0) KEPT.delete(panels)
   }
 }

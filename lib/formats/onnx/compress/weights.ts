@@ -14,6 +14,7 @@ import type { Graph, NewAttribute, NewNode, Node } from '../model/types.js'
 import type { BlockBits } from './block_rules.js'
 import {
   type BlockNames,
+  type BlockOptions,
   type BlockTensors,
   blockDequantizeLinear,
   bnb4,
@@ -25,6 +26,7 @@ import {
 import { BNB4_TYPE } from './bnb4.js'
 import { FreshNames } from './fresh_names.js'
 import { initializerBytes } from './graph_bytes.js'
+import { PanelCache } from './panels.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
 import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from './scopes.js'
 import { checkWeightOptions, type QuantizeWeightsOptions, type WeightSettings } from './weight_options.js'
@@ -93,6 +95,7 @@ class WeightWork {
   readonly #model: OnnxModel
   readonly #settings: WeightSettings
   readonly #names: FreshNames
+  readonly #cache = new PanelCache()
   /** Types of values, where a weight needs the rank of what it is multiplied with. */
   readonly #types: Inference['types']
   /** Quantized weights by graph, name and form. */
@@ -276,12 +279,11 @@ class WeightWork {
 
   /** onnxruntime takes the tensors of DequantizeLinear from the graph of the node only. */
   #dequantizedBlocks(graph: Graph, tensor: DenseTensor, bits: BlockBits): Replaced {
-    const { blockSize, symmetric } = this.#settings
     const base = `${tensor.name}_DQ_Q${bits}`
     return this.#once(graph, tensor, base, () =>
       blockDequantizeLinear(
         matrixOf(tensor, false),
-        { bits, blockSize, symmetric },
+        this.#blocks(bits),
         this.#take({
           codes: base,
           scales: `${tensor.name}_DQ_scales`,
@@ -312,16 +314,16 @@ class WeightWork {
     this.#originals.set(graph, names.add(name))
   }
 
-  #nBits(weight: Weight, bits: BlockBits): Replaced {
+  #blocks(bits: BlockBits): BlockOptions {
     const { blockSize, symmetric } = this.#settings
+    return { bits, blockSize, symmetric, cache: this.#cache }
+  }
+
+  #nBits(weight: Weight, bits: BlockBits): Replaced {
     const { tensor, isTransposed } = weight
     if (isTransposed && this.#sharesTable(tensor)) return this.#tied(weight, bits)
     return this.#once(weight.scope.graph, tensor, `Q${bits} ${isTransposed}`, () =>
-      matMulNBits(
-        matrixOf(tensor, isTransposed),
-        { bits, blockSize, symmetric },
-        this.#takeFor(tensor, bits),
-      ),
+      matMulNBits(matrixOf(tensor, isTransposed), this.#blocks(bits), this.#takeFor(tensor, bits)),
     )
   }
 
@@ -331,8 +333,7 @@ class WeightWork {
     return this.#once(weight.scope.graph, tensor, `bnb4 ${isTransposed}`, () =>
       bnb4(
         matrixOf(tensor, isTransposed),
-        kind,
-        blockSize,
+        { kind, blockSize, cache: this.#cache },
         this.#take({
           codes: `${tensor.name}_Bnb4`,
           scales: `${tensor.name}_absmax`,
@@ -363,10 +364,9 @@ class WeightWork {
   }
 
   #table(scope: Scope, tensor: DenseTensor, bits: BlockBits): Replaced {
-    const { blockSize, symmetric } = this.#settings
     return this.#once(scope.graph, tensor, `table ${bits}`, () => {
       const names = this.#takeFor(tensor, bits)
-      const { codes, ...others } = matMulNBits(matrixOf(tensor, true), { bits, blockSize, symmetric }, names)
+      const { codes, ...others } = matMulNBits(matrixOf(tensor, true), this.#blocks(bits), names)
       return { codes: withShape(codes, [codes.shape[0]!, codes.size / codes.shape[0]!]), ...others }
     })
   }
@@ -389,9 +389,8 @@ class WeightWork {
   }
 
   #int4Table({ graph }: Scope, tensor: DenseTensor): Replaced {
-    const { blockSize, symmetric } = this.#settings
     return this.#once(graph, tensor, 'gather', () =>
-      gatherBlocks(tensor, { bits: 4, blockSize, symmetric }, this.#takeFor(tensor, 4)),
+      gatherBlocks(tensor, this.#blocks(4), this.#takeFor(tensor, 4)),
     )
   }
 
