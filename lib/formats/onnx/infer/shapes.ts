@@ -149,8 +149,10 @@ function constantOfShape(node: NodeView): Dims | undefined {
 /** In training the statistics of each channel are outputs too. */
 function batchNormalization(node: NodeView): readonly (Dims | undefined)[] {
   const dims = node.dims(0)
-  const channels = merged(dims?.[1] ?? null, node.dims(1)?.[0] ?? null)
-  const statistics = dims && [dims.length > 1 ? (channels ?? null) : 1]
+  // All parameters have as many elements: where one says a number, that wins over names.
+  const parameters = [1, 2, 3, 4].map((input) => node.dims(input)?.[0] ?? null)
+  const channels = parameters.reduce((one, other) => merged(one, other) ?? null, dims?.[1] ?? null)
+  const statistics = dims && [dims.length > 1 ? channels : 1]
   return [dims, ...node.outputs.slice(1).map(() => statistics)]
 }
 

@@ -102,6 +102,22 @@ describe('inferShapes', () => {
     expect(graph.typeOf('y')).toEqual(float(2, 4))
   })
 
+  it('takes the number of channels from any parameter of a BatchNormalization', () => {
+    const model = OnnxModel.create()
+    const { graph } = model
+    graph.addInput('x', float(2, 'c', 4))
+    for (const name of ['scale', 'bias', 'mean']) graph.addInput(name, float('c'))
+    graph.addInput('variance', float(3))
+    graph.addNode({
+      opType: 'BatchNormalization',
+      inputs: ['x', 'scale', 'bias', 'mean', 'variance'],
+      outputs: ['y', 'running_mean', 'running_variance'],
+      attributes: { training_mode: { type: 'INT', value: 1 } },
+    })
+    graph.addOutput('y', { kind: 'none' })
+    expect(model.inferTypes().get('running_mean')).toEqual(float(3))
+  })
+
   it('does not follow functions that call others twice forever', () => {
     const model = OnnxModel.create()
     model.graph.addInput('x', float(1))
