@@ -11,11 +11,11 @@ import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { checkModel } from '../model/check_model.js'
 import type { OnnxModel } from '../model/model.js'
+import { standardDomain } from '../model/node.js'
 import type { Attribute, Graph, NewAttribute, NewNode, Node } from '../model/types.js'
 import { transposed } from './block_weights.js'
 import { checkDynamicOptions, type DynamicSettings, type QuantizeDynamicOptions } from './dynamic_options.js'
 import { FreshNames } from './fresh_names.js'
-import { initializerBytes } from './graph_bytes.js'
 import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
 import { mainScope, replaceNode, type Scope } from './scopes.js'
@@ -50,13 +50,11 @@ export async function quantizeDynamic(
       `the model has operator set ${opset}; DynamicQuantizeLinear needs ${DYNAMIC_OPSET}.`,
     )
   }
-  const bytesBefore = initializerBytes(model)
   const work = new DynamicWork(model, settings, opset)
   const main = mainScope(model)
   for (const scope of settings.subgraphs ? [...main.all()] : [main]) await work.run(scope)
   work.finish()
-  const { nodes, tensors } = work.report
-  return { nodes, tensors, bytesBefore, bytesAfter: initializerBytes(model) }
+  return work.report.finish()
 }
 
 /** Names of codes with their scale and zero point. */
@@ -108,7 +106,7 @@ interface ProductNames {
 }
 
 class DynamicWork {
-  readonly report = new ReportBuilder()
+  readonly report: ReportBuilder
   readonly #settings: DynamicSettings
   readonly #names: FreshNames
   readonly #type: CodeType
@@ -119,6 +117,7 @@ class DynamicWork {
 
   constructor(model: OnnxModel, settings: DynamicSettings, opset: number) {
     this.#settings = settings
+    this.report = new ReportBuilder(model)
     this.#opset = opset
     this.#names = new FreshNames(model)
     const isUint8 = [...model.graph.allNodes()].some(({ opType }) => UINT8_OPERATORS.includes(opType))
@@ -129,8 +128,7 @@ class DynamicWork {
     const values = new Map<string, Codes>()
     for (const node of scope.graph.nodes) {
       throwIfAborted(this.#settings.signal)
-      const quantizeNode =
-        node.domain === '' || node.domain === 'ai.onnx' ? this.#rules[node.opType] : undefined
+      const quantizeNode = standardDomain(node.domain) === '' ? this.#rules[node.opType] : undefined
       if (!quantizeNode || !this.#settings.ops.has(node.opType)) continue
       const reason = this.#settings.excludes.has(node.name)
         ? 'the node is excluded'
@@ -428,9 +426,7 @@ class DynamicWork {
   }
 
   #noteKept(name: string, user: Node, how = 'used by'): void {
-    const at = this.report.tensors.findIndex((each) => each.name === name)
-    const kept = `${how} ${user.opType} ${valueText(user.name)}`
-    if (at >= 0) this.report.tensors[at] = { ...this.report.tensors[at]!, kept }
+    this.report.keeps(name, `${how} ${user.opType} ${valueText(user.name)}`)
   }
 }
 

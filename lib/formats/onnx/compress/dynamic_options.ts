@@ -1,9 +1,9 @@
 /** Options of `quantizeDynamic`, checked. */
 import { checkOptions, readInput } from '../../../caller_input.js'
-import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { checkTexts } from '../protobuf/field_input.js'
 import type { CodeType } from './int8_parameters.js'
+import { refuseOption } from './refuse_option.js'
 
 /** Operators that `quantizeDynamic` knows. */
 export type DynamicOperator = 'Conv' | 'MatMul' | 'Gemm' | 'Gather'
@@ -64,8 +64,5 @@ export function checkDynamicOptions(options: QuantizeDynamicOptions): DynamicSet
 }
 
 function refuse(option: string, value: unknown, allowed: string): never {
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `${option} of quantizeDynamic is ${valueText(value)}; it must be ${allowed}.`,
-  )
+  refuseOption('quantizeDynamic', option, valueText(value), allowed)
 }

@@ -10,6 +10,7 @@ import { TileworkError } from '../../../errors.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { checkModel } from '../model/check_model.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../model/graph_passes.js'
 import type { OnnxModel } from '../model/model.js'
 import { standardDomain } from '../model/node.js'
 import type { Graph, Node, ValueType } from '../model/types.js'
@@ -18,7 +19,6 @@ import { type ElementType, ElementTypes, orderedNodes } from './element_types.js
 import { convertAttributes, type HalfCodes } from './float16_attributes.js'
 import { checkFloat16Options, type Float16Settings, type ToFloat16Options } from './float16_options.js'
 import { FreshNames } from './fresh_names.js'
-import { initializerBytes } from './graph_bytes.js'
 import { countClipped, type HalfDtype, halfTensor } from './half_values.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
 import { isStandard } from './scopes.js'
@@ -33,9 +33,6 @@ const KEEP_BOTH_BYTES = 1024
 const LETTER: Readonly<Record<HalfDtype, string>> = { float16: 'h', bfloat16: 'b' }
 const SUFFIX: Readonly<Record<Home, string>> = { float32: '_fp32', float16: '_fp16', bfloat16: '_bf16' }
 
-/** First IR version in which an initializer that is an input as well is only its default. */
-const OVERRIDABLE_IR = 4
-
 /**
  * Converts the float32 values of a model to float16 or bfloat16 in place: weights become lazy tensors, which are converted
  * when the model is saved. Weights are read once here, to count values that the type cannot represent. A second call changes
@@ -47,11 +44,9 @@ const OVERRIDABLE_IR = 4
 export async function toFloat16(model: OnnxModel, options: ToFloat16Options = {}): Promise<CompressReport> {
   checkModel(model, 'toFloat16')
   const settings = checkFloat16Options(options)
-  const bytesBefore = initializerBytes(model)
   const context = new Context(model, settings)
   await new GraphWalk(context, model.graph, undefined).run()
-  const { nodes, tensors } = context.report
-  return { nodes, tensors, bytesBefore, bytesAfter: initializerBytes(model) }
+  return context.report.finish()
 }
 
 /** What all graphs of the model share. */
@@ -60,7 +55,7 @@ class Context {
   readonly opsets: Opsets
   readonly types: ElementTypes
   readonly names: FreshNames
-  readonly report = new ReportBuilder()
+  readonly report: ReportBuilder
   readonly codes: HalfCodes
   readonly initializersAreConstant: boolean
   /** Sequences cannot be cast, so they stay where a caller gives or takes one, and where the type has none. */
@@ -68,11 +63,12 @@ class Context {
 
   constructor(model: OnnxModel, settings: Float16Settings) {
     this.settings = settings
+    this.report = new ReportBuilder(model)
     this.opsets = model.opsetImports
     this.types = new ElementTypes(model)
     this.names = new FreshNames(model)
     this.codes = { dtype: settings.dtype, clip: settings.clip, code: codeOf(settings.dtype) }
-    this.initializersAreConstant = Number(model.irVersion) < OVERRIDABLE_IR
+    this.initializersAreConstant = Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
     const ends = [...model.graph.inputs, ...model.graph.outputs]
     const keepsSequence = ends.some(
       ({ name, type }) => (type.kind === 'sequence' || type.kind === 'optional') && settings.keeps(name),
@@ -127,7 +123,7 @@ interface InitializerUse {
   readonly want: Home
 }
 
-/** What becomes of a node. */
+/** How a node is converted. */
 interface NodePlan {
   /** Why it stays float32. */
   readonly reason: string | undefined

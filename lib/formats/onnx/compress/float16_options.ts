@@ -1,9 +1,9 @@
 /** Options of `toFloat16`, checked. */
 import { checkOptions, readInput } from '../../../caller_input.js'
-import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { checkTexts } from '../protobuf/field_input.js'
 import { type Clip, DEFAULT_CLIP, type HalfDtype } from './half_values.js'
+import { refuseOption } from './refuse_option.js'
 
 export interface ToFloat16Options {
   /** Default `float16`. The CPU of onnxruntime runs almost no operator in bfloat16. */
@@ -65,7 +65,6 @@ export interface Float16Settings {
   readonly keeps: (name: string) => boolean
   readonly blockedOps: ReadonlySet<string>
   readonly blockedNodes: ReadonlySet<string>
-  /** Operators that the caller named, which may be unknown ones. */
   readonly clip: Clip
   readonly signal: AbortSignal | undefined
 }
@@ -113,8 +112,5 @@ function checkClip(dtype: HalfDtype, given: ToFloat16Options['clip'] = {}): Clip
 }
 
 function refuse(option: string, value: unknown, allowed: string): never {
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `${option} of toFloat16 is ${typeof value === 'string' ? value : valueText(value)}; it must be ${allowed}.`,
-  )
+  refuseOption('toFloat16', option, typeof value === 'string' ? value : valueText(value), allowed)
 }

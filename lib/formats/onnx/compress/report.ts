@@ -1,6 +1,7 @@
 /** What a compression did to a model, node by node and tensor by tensor. */
 import { DTYPES } from '../../../dtype/dtypes.js'
 import type { Tensor } from '../../../tensor/tensor.js'
+import type { OnnxModel } from '../model/model.js'
 import type { Node } from '../model/types.js'
 
 /** What became of a node. */
@@ -37,10 +38,17 @@ export interface CompressReport {
   readonly bytesAfter: number
 }
 
-/** A report that grows. */
+/** A report that grows while the model changes. */
 export class ReportBuilder {
   readonly nodes: CompressedNode[] = []
   readonly tensors: CompressedTensor[] = []
+  readonly #model: OnnxModel
+  readonly #bytesBefore: number
+
+  constructor(model: OnnxModel) {
+    this.#model = model
+    this.#bytesBefore = initializerBytes(model)
+  }
 
   converted({ name, opType }: Node, to: string): void {
     this.nodes.push({ name, opType, to })
@@ -49,6 +57,23 @@ export class ReportBuilder {
   stays({ name, opType }: Node, reason: string): void {
     this.nodes.push({ name, opType, reason })
   }
+
+  /** Says why the original of a tensor stays as well. */
+  keeps(name: string, kept: string): void {
+    const at = this.tensors.findIndex((each) => each.name === name)
+    if (at >= 0) this.tensors[at] = { ...this.tensors[at]!, kept }
+  }
+
+  finish(): CompressReport {
+    const { nodes, tensors } = this
+    return { nodes, tensors, bytesBefore: this.#bytesBefore, bytesAfter: initializerBytes(this.#model) }
+  }
+}
+
+function initializerBytes(model: OnnxModel): number {
+  let sum = 0
+  for (const graph of model.graphs()) for (const tensor of graph.initializers()) sum += valueBytes(tensor)
+  return sum
 }
 
 /** Bytes of the values of a tensor; strings count as none. */

@@ -1,11 +1,10 @@
 /** Graphs with the graphs around them: where a name that a node uses is defined. */
 
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../model/graph_passes.js'
 import type { OnnxModel } from '../model/model.js'
 import { standardDomain } from '../model/node.js'
 import type { Graph, Node } from '../model/types.js'
-
-const OVERRIDABLE_IR = 4
 
 export class Scope {
   readonly graph: Graph
@@ -50,7 +49,7 @@ export class Scope {
 }
 
 export function mainScope(model: OnnxModel): Scope {
-  return new Scope(model.graph, Number(model.irVersion) >= OVERRIDABLE_IR)
+  return new Scope(model.graph, Number(model.irVersion) >= FIRST_IR_WITH_FREE_INITIALIZERS)
 }
 
 export function isStandard(node: Node, opType: string): boolean {

@@ -1,10 +1,10 @@
 /** Options of `quantizeWeights`, checked. */
 import { checkOptions, readInput } from '../../../caller_input.js'
-import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { checkTexts } from '../protobuf/field_input.js'
 import type { BlockBits } from './block_rules.js'
 import type { Bnb4Kind } from './bnb4.js'
+import { refuseOption } from './refuse_option.js'
 
 export interface QuantizeWeightsOptions {
   /** Bits of a code. Default 4. */
@@ -108,8 +108,5 @@ function isBlockSize(value: unknown): boolean {
 }
 
 function refuse(option: string, value: unknown, allowed: string): never {
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `${option} of quantizeWeights is ${valueText(value)}; it must be ${allowed}.`,
-  )
+  refuseOption('quantizeWeights', option, valueText(value), allowed)
 }

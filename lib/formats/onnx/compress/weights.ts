@@ -9,6 +9,7 @@ import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import type { Inference } from '../infer/infer.js'
 import { checkModel } from '../model/check_model.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../model/graph_passes.js'
 import type { OnnxModel } from '../model/model.js'
 import type { Graph, NewAttribute, NewNode, Node } from '../model/types.js'
 import type { BlockBits } from './block_rules.js'
@@ -25,7 +26,6 @@ import {
 } from './block_weights.js'
 import { BNB4_TYPE } from './bnb4.js'
 import { FreshNames } from './fresh_names.js'
-import { initializerBytes } from './graph_bytes.js'
 import { PanelCache } from './panels.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
 import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from './scopes.js'
@@ -38,7 +38,6 @@ const INT4_IR = 10
 const INT2_IR = 13
 const BLOCKED_OPSET = 21
 const INT2_OPSET = 25
-const NEW_INITIALIZERS_IR = 4
 
 /**
  * Quantizes weights of a model in blocks, in place. Report and model are complete at once; weights are read when the model is
@@ -55,12 +54,10 @@ export async function quantizeWeights(
   const settings = checkWeightOptions(options)
   checkOpset(model, settings)
   throwIfAborted(settings.signal)
-  const bytesBefore = initializerBytes(model)
   const work = new WeightWork(model, settings)
   for (const scope of [...mainScope(model).all()]) work.run(scope)
   work.finish()
-  const { nodes, tensors } = work.report
-  return { nodes, tensors, bytesBefore, bytesAfter: initializerBytes(model) }
+  return work.report.finish()
 }
 
 function checkOpset(model: OnnxModel, { format, bits }: WeightSettings): void {
@@ -91,7 +88,7 @@ interface Replaced {
 }
 
 class WeightWork {
-  readonly report = new ReportBuilder()
+  readonly report: ReportBuilder
   readonly #model: OnnxModel
   readonly #settings: WeightSettings
   readonly #names: FreshNames
@@ -102,11 +99,12 @@ class WeightWork {
   readonly #done = new Map<Graph, Map<string, Replaced>>()
   readonly #originals = new Map<Graph, Set<string>>()
   #usesMicrosoft = false
-  #irVersion = NEW_INITIALIZERS_IR
+  #irVersion = FIRST_IR_WITH_FREE_INITIALIZERS
 
   constructor(model: OnnxModel, settings: WeightSettings) {
     this.#model = model
     this.#settings = settings
+    this.report = new ReportBuilder(model)
     this.#names = new FreshNames(model)
     this.#types = initializersOf(model).some(isMatrixInMoreAxes) ? model.infer().types : new Map()
   }
@@ -125,8 +123,7 @@ class WeightWork {
         const user = dropInitializer(graph, name)
         if (user === undefined) continue
         const who = user === 'output' ? 'it is an output' : `${user.opType} ${valueText(user.name)} uses it`
-        const at = this.report.tensors.findIndex((each) => each.name === name)
-        if (at >= 0) this.report.tensors[at] = { ...this.report.tensors[at]!, kept: who }
+        this.report.keeps(name, who)
       }
     }
     const model = this.#model
