@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 
 #include "error.h"
 #include "io/descriptor_io.h"
@@ -13,11 +12,10 @@ namespace {
 
 // Linux and macOS refuse or shorten single calls near 2 GiB.
 constexpr int64_t kMaxCallBytes = int64_t{1} << 30;
-constexpr int64_t kCopyBufferBytes = int64_t{1} << 20;
+
+}  // namespace
 
 #ifdef __linux__
-// Copies inside the kernel or the file system and returns the number of bytes moved. It stops at any error:
-// the plain copy continues from there and meets the same error if it is real.
 int64_t copy_in_kernel(const DescriptorEnd& from, const DescriptorEnd& to, int64_t size) {
   off_t source = static_cast<off_t>(from.offset);
   off_t destination = static_cast<off_t>(to.offset);
@@ -34,8 +32,6 @@ int64_t copy_in_kernel(const DescriptorEnd& from, const DescriptorEnd& to, int64
 #else
 int64_t copy_in_kernel(const DescriptorEnd&, const DescriptorEnd&, int64_t) { return 0; }
 #endif
-
-}  // namespace
 
 int64_t read_fully(const DescriptorEnd& from, uint8_t* to, int64_t size) {
   int64_t done = 0;
@@ -59,21 +55,6 @@ void write_fully(const DescriptorEnd& to, const uint8_t* bytes, int64_t size) {
     if (count < 0) throw system_error(errno, "pwrite", to.path);
     done += count;
   }
-}
-
-int64_t copy_fully(const DescriptorEnd& from, const DescriptorEnd& to, int64_t size) {
-  int64_t copied = copy_in_kernel(from, to, size);
-  if (copied == size) return copied;
-  const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(
-      static_cast<size_t>(std::min(kCopyBufferBytes, size - copied)));
-  while (copied < size) {
-    const int64_t chunk = std::min(kCopyBufferBytes, size - copied);
-    const int64_t count = read_fully({from.descriptor, from.offset + copied, from.path}, buffer.get(), chunk);
-    write_fully({to.descriptor, to.offset + copied, to.path}, buffer.get(), count);
-    copied += count;
-    if (count < chunk) break;
-  }
-  return copied;
 }
 
 void close_file(FileHandle handle) noexcept { close(handle); }

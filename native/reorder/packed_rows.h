@@ -73,7 +73,7 @@ template <class Machine, class T>
 using TilesOf = AnyTile<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
                         typename Machine::template Special<T>, typename Machine::template Half<T>>;
 
-// A register has room for the units of so many bytes.
+// Largest distance in bytes of units that byte shuffles pack.
 constexpr int64_t kMaxPackedStep = 16;
 
 // Every `step`-th byte's unit, side by side.

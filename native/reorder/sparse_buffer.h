@@ -28,6 +28,12 @@ class SparseBuffer {
   static int64_t resident_bytes(int64_t offset, int64_t size);
 
  private:
+  static int64_t page_bytes();
+  static int64_t page_below(int64_t offset);
+  static int64_t page_above(int64_t offset);
+  // Memory for whole pages that the caller is about to fill. Errors: a system error.
+  void commit(int64_t begin, int64_t end);
+
   uint8_t* data_ = nullptr;
   int64_t size_;
   // Whole pages between which everything was filled; empty pages among them cost nothing to give back.

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "error.h"
-#include "io/checked_math.h"
 #include "reorder/sparse_buffer.h"
 
 namespace tilework {
@@ -17,14 +16,6 @@ constexpr int kFlags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE;
 #else
 constexpr int kFlags = MAP_PRIVATE | MAP_ANON;
 #endif
-
-int64_t page_size() {
-  static const auto size = static_cast<int64_t>(sysconf(_SC_PAGESIZE));
-  return size;
-}
-
-int64_t page_below(int64_t offset) { return offset / page_size() * page_size(); }
-int64_t page_above(int64_t offset) { return ceil_div(offset, page_size()) * page_size(); }
 
 }  // namespace
 
@@ -49,18 +40,13 @@ SparseBuffer::~SparseBuffer() {
   if (data_ != nullptr) munmap(data_, static_cast<size_t>(size_));
 }
 
-uint8_t* SparseBuffer::fill(int64_t offset, int64_t size) {
-  if (offset < 0 || size < 0 || offset > size_ || size > size_ - offset) {
-    throw Error(ErrorCode::kRange, "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
-                                       " do not lie in the " + std::to_string(size_) +
-                                       " bytes of the sparse buffer.");
-  }
-  if (size == 0) return data_;
-  const bool is_first = filled_begin_ == filled_end_;
-  filled_begin_ = is_first ? page_below(offset) : std::min(filled_begin_, page_below(offset));
-  filled_end_ = std::max(filled_end_, page_above(offset + size));
-  return data_ + offset;
+int64_t SparseBuffer::page_bytes() {
+  static const auto size = static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  return size;
 }
+
+// The first store gives a page its memory.
+void SparseBuffer::commit(int64_t, int64_t) {}
 
 void SparseBuffer::clear() noexcept {
   if (filled_begin_ == filled_end_) return;
@@ -75,10 +61,6 @@ void SparseBuffer::clear() noexcept {
   // Locked memory cannot be given back.
   if (!is_empty) std::memset(memory, 0, static_cast<size_t>(std::min(filled_end_, size_) - filled_begin_));
   filled_begin_ = filled_end_ = 0;
-}
-
-int64_t SparseBuffer::resident_bytes(int64_t offset, int64_t size) {
-  return page_above(offset + size) - page_below(offset);
 }
 
 }  // namespace tilework

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "error.h"
-#include "io/checked_math.h"
 #include "io/windows_files.h"
 #include "reorder/sparse_buffer.h"
 
@@ -17,9 +16,6 @@ namespace {
 // A kernel that touches pages which nobody filled touches few of them.
 constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kTouchedBytes = 16 * kPageBytes;
-
-int64_t page_below(int64_t offset) { return offset / kPageBytes * kPageBytes; }
-int64_t page_above(int64_t offset) { return ceil_div(offset, kPageBytes) * kPageBytes; }
 
 // The reserved ranges by address. Never destroyed: threads may still read while the process exits. The
 // handler takes the mutex in the thread that faulted, which never holds it: the code under it touches no
@@ -44,7 +40,7 @@ uintptr_t end_of_range(uintptr_t address) {
   return address < end ? end : 0;
 }
 
-bool commit(uintptr_t begin, uintptr_t end) {
+bool commit_pages(uintptr_t begin, uintptr_t end) {
   return VirtualAlloc(reinterpret_cast<void*>(begin), end - begin, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
 
@@ -56,7 +52,7 @@ LONG CALLBACK commit_on_touch(EXCEPTION_POINTERS* exception) {
   const uintptr_t end = end_of_range(address);
   if (end == 0) return EXCEPTION_CONTINUE_SEARCH;
   const uintptr_t begin = address / kPageBytes * kPageBytes;
-  const bool is_committed = commit(begin, std::min<uintptr_t>(begin + kTouchedBytes, end));
+  const bool is_committed = commit_pages(begin, std::min<uintptr_t>(begin + kTouchedBytes, end));
   return is_committed ? EXCEPTION_CONTINUE_EXECUTION : EXCEPTION_CONTINUE_SEARCH;
 }
 
@@ -90,23 +86,13 @@ SparseBuffer::~SparseBuffer() {
   VirtualFree(data_, 0, MEM_RELEASE);
 }
 
-uint8_t* SparseBuffer::fill(int64_t offset, int64_t size) {
-  if (offset < 0 || size < 0 || offset > size_ || size > size_ - offset) {
-    throw Error(ErrorCode::kRange, "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
-                                       " do not lie in the " + std::to_string(size_) +
-                                       " bytes of the sparse buffer.");
-  }
-  if (size == 0) return data_;
-  // A system call that writes into pages without memory fails, where a store would commit them.
-  const auto begin = reinterpret_cast<uintptr_t>(data_);
-  if (!commit(begin + static_cast<uintptr_t>(page_below(offset)),
-              begin + static_cast<uintptr_t>(page_above(offset + size)))) {
+int64_t SparseBuffer::page_bytes() { return kPageBytes; }
+
+// A system call that writes into pages without memory fails, where a store would commit them.
+void SparseBuffer::commit(int64_t begin, int64_t end) {
+  const auto address = reinterpret_cast<uintptr_t>(data_);
+  if (!commit_pages(address + static_cast<uintptr_t>(begin), address + static_cast<uintptr_t>(end)))
     throw system_error(windows::last_errno(), "VirtualAlloc", {});
-  }
-  const bool is_first = filled_begin_ == filled_end_;
-  filled_begin_ = is_first ? page_below(offset) : std::min(filled_begin_, page_below(offset));
-  filled_end_ = std::max(filled_end_, page_above(offset + size));
-  return data_ + offset;
 }
 
 void SparseBuffer::clear() noexcept {
@@ -114,10 +100,6 @@ void SparseBuffer::clear() noexcept {
   // Pages without memory among them cost nothing.
   VirtualFree(data_ + filled_begin_, static_cast<size_t>(filled_end_ - filled_begin_), MEM_DECOMMIT);
   filled_begin_ = filled_end_ = 0;
-}
-
-int64_t SparseBuffer::resident_bytes(int64_t offset, int64_t size) {
-  return page_above(offset + size) - page_below(offset);
 }
 
 }  // namespace tilework
