@@ -59,7 +59,8 @@ export class ExternalFiles {
   }
 
   /**
-   * The number of the file that contains `byteLength` bytes of a tensor.
+   * The number of the file that contains `byteLength` bytes of a tensor. Bytes of a missing file, which nobody can read,
+   * no longer count among those of all tensors.
    *
    * @param path - of the tensor, for findings
    * @returns undefined where the file is missing or too short, which is reported
@@ -71,7 +72,10 @@ export class ExternalFiles {
   ): Promise<number | undefined> {
     const place = { path: `${path}.external_data`, offset }
     const number = await this.open(location, place)
-    if (number === undefined) return undefined
+    if (number === undefined) {
+      this.#budget.spend('totalBytes', -byteLength)
+      return undefined
+    }
     const source = this.sources[number]!
     if (start + byteLength <= source.byteLength) {
       this.#ranges?.add(path, number, start, start + byteLength, offset)
