@@ -92,18 +92,19 @@ function fail(error: unknown, argv: readonly string[], terminal: Terminal): Exit
     // Without a command commander has printed the help.
     if (error.code === 'commander.help') return EXIT.usage
   }
-  const failure = error instanceof CommanderError ? wrongUse(error) : error
+  const failure = error instanceof CommanderError ? wrongUse(error, argv) : error
   printError(failure, terminal)
   if (wantsJson(argv)) printJson({ error: errorReport(failure) }, terminal)
   return exitCodeOf(failure)
 }
 
-function wrongUse(error: CommanderError): TileworkError {
+function wrongUse(error: CommanderError, [command = '']: readonly string[]): TileworkError {
   const sentence = error.message
     .replace(/^error: /, '')
     .replaceAll('\n', ' ')
     .replace(/\.$/, '')
-  return new TileworkError('ERR_ARGUMENT', `${sentence}; see "tilework --help".`, { cause: error })
+  const help = Object.hasOwn(COMMANDS, command) ? `tilework ${command} --help` : 'tilework --help'
+  return new TileworkError('ERR_ARGUMENT', `${sentence}; see "${help}".`, { cause: error })
 }
 
 /** Arguments that cannot be parsed may still ask for errors in JSON. */

@@ -127,6 +127,8 @@ export interface FormatEntry<WriteOptions = unknown> {
    * without padding; where this is absent, it keeps no other.
    */
   keepsLayout?(storage: DenseStorage): boolean
+  /** True where layouts are entries of tilework, so that other readers see an array with the shape of the blocks. */
+  readonly addsLayoutEntries?: boolean
   load(): Promise<Format<WriteOptions>>
   /** True where files of the format may name others: `Format.naming` says how. */
   readonly namesFiles?: boolean

@@ -199,6 +199,24 @@ export async function convertFile(
   output: Output,
   options: ConvertOptions,
 ): Promise<ConvertResult> {
+  try {
+    return await convertOpen(file, output, options)
+  } catch (error) {
+    throw withFinding(error, file)
+  }
+}
+
+/** A missing data file is a finding of the input: the reason why a tensor has no data. */
+function withFinding(error: unknown, { findings }: OpenFile): unknown {
+  if (!(error instanceof TileworkError) || error.code !== 'ERR_NO_DATA') return error
+  const reason = findings.find(({ code }) => code === 'ERR_IO')
+  if (!reason) return error
+  const { code, format, path, offset } = error
+  const place = { ...(format && { format }), ...(path && { path }), ...(offset !== undefined && { offset }) }
+  return new TileworkError(code, `${error.message} ${reason.message}`, { ...place, cause: error })
+}
+
+async function convertOpen(file: OpenFile, output: Output, options: ConvertOptions): Promise<ConvertResult> {
   const path = pathOf(output)
   const format = chooseFormat(options.format, path, {
     format: file.format,
@@ -225,7 +243,7 @@ export async function convertFile(
     : isReordered
       ? reordered.map(({ after }) => after)
       : mapTensors(await changedElements(selected, format, options), (tensor) =>
-          inWritableLayout(tensor, format),
+          inWritableLayout(tensor, format, file.format),
         )
   const content = isUnchanged ? file : mapTensors(tensors, (tensor) => computeOnDevice(tensor, options))
   const byteLength = await write(output, content, format.name as FormatName, options)
@@ -382,12 +400,14 @@ async function countLosses(
   return losses
 }
 
-/** A tensor whose layout the format cannot keep, and for which no layout was asked, is written in row-major order. */
-function inWritableLayout(tensor: Tensor, format: FormatEntry): Tensor {
-  if (tensor.kind !== 'dense' || isPlain(tensor.storage) || format.keepsLayout?.(tensor.storage)) {
-    return tensor
-  }
-  return reorder(tensor, 'row_major')
+/**
+ * A tensor whose layout the format cannot keep, and for which no layout was asked, is written in row-major order; so is one
+ * of a file of another format whose new layout entry only tilework would read.
+ */
+function inWritableLayout(tensor: Tensor, format: FormatEntry, from: string): Tensor {
+  if (tensor.kind !== 'dense' || isPlain(tensor.storage)) return tensor
+  const isKept = format.keepsLayout?.(tensor.storage) && !(format.addsLayoutEntries && format.name !== from)
+  return isKept ? tensor : reorder(tensor, 'row_major')
 }
 
 /** @returns the number of bytes written */

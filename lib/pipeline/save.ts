@@ -295,19 +295,20 @@ function refuseSiblings({ siblings = [] }: WritePlan): void {
 function listTensors(content: Tensor | Iterable<Tensor>): TensorSequence & Iterable<Tensor> {
   if (isInstance(content, LazyTensorList)) return content
   return readInput('The content', () => {
-    if (typeof content === 'object' && content !== null) {
+    if (typeof content === 'object' && content !== null && !ArrayBuffer.isView(content)) {
       if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, 'A save'))
       if ('dtype' in content && 'shape' in content) return [checkTensor(content, 'A save')]
     }
+    const advice = ArrayBuffer.isView(content) ? ' tensor(array, { shape }) makes a tensor of it.' : ''
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${valueText(content)} cannot be saved; expected a tensor, an iterable of tensors, an open file or a model.`,
+      `${valueText(content)} cannot be saved; expected a tensor, an iterable of tensors, an open file or a model.${advice}`,
     )
   })
 }
 
 function openStream(target: unknown, signal: AbortSignal | undefined): Sink {
-  if (isInstance(target, Writable)) {
+  if (isNodeStream(target)) {
     if (!target.writable) {
       throw new TileworkError(
         'ERR_ARGUMENT',
@@ -324,6 +325,16 @@ function openStream(target: unknown, signal: AbortSignal | undefined): Sink {
   }
   if (target.locked) throw new TileworkError('ERR_ARGUMENT', 'The stream is locked by another writer.')
   return streamSink(target, signal)
+}
+
+/** Responses and requests of node:http are streams without being instances of Writable. */
+function isNodeStream(target: unknown): target is Writable {
+  if (isInstance(target, Writable)) return true
+  if (typeof target !== 'object' || target === null) return false
+  return readInput('The target', () => {
+    const { write, end, on } = target as Partial<Writable>
+    return [write, end, on].every((method) => typeof method === 'function')
+  })
 }
 
 /** A file that is being written. */

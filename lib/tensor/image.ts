@@ -217,7 +217,7 @@ function readImage(image: Pixels | PixelsWithInfo, asked: AskedOptions, name: st
   const size = `${width} × ${height} pixels`
   const expected =
     given === undefined
-      ? `${size} are 1 to 4 bytes per pixel`
+      ? `${size} have ${width * height * 3} bytes in RGB and ${width * height * 4} with alpha (several images in one buffer need the option channels)`
       : `${size} of ${channels} channels are a multiple of ${needed} bytes`
   // An image file is mostly smaller than its pixels.
   const isFile = bytes.byteLength < width * height
@@ -232,6 +232,7 @@ function normalized(images: readonly Image[], asked: AskedOptions): StoredTensor
   const scaling = { ...asked.numbers, ...axisOf(asked.numbers, axis) }
   const plans = new Map<number, FusedTensor>()
   return images.map((image) => {
+    checkCounts(image, asked.numbers)
     const before = plans.get(image.channels)
     if (before?.recipe.base.source.byteLength === image.bytes.byteLength) {
       return before.onBase(onBytes(before.recipe.base, image.bytes))
@@ -242,6 +243,17 @@ function normalized(images: readonly Image[], asked: AskedOptions): StoredTensor
     if (part instanceof FusedTensor) plans.set(image.channels, part)
     return part
   })
+}
+
+/** @throws TileworkError ERR_ARGUMENT where mean or std has a number for each of another count of colours */
+function checkCounts({ name, channels }: Image, { mean, std }: Numbers): void {
+  const colours = coloursOf(channels)
+  for (const [what, numbers] of Object.entries({ mean, std })) {
+    const count = typeof numbers === 'object' ? numbers.length : 1
+    if (count === 1 || count === colours) continue
+    const kind = colours === 1 ? 'is grey: 1 channel' : `has ${colours} colours`
+    throw new TileworkError('ERR_ARGUMENT', `${name} ${kind}; ${what} has ${count} numbers.`)
+  }
 }
 
 /** A tensor like another one, on other bytes of the same length. */

@@ -127,6 +127,20 @@ describe('convert', () => {
     expect(readFileSync(output).includes('"author":"x"')).toBe(true)
   })
 
+  it('writes a Fortran-ordered array for readers that know row-major order only, unless a layout is asked for', async () => {
+    const fortran = inFolder('fortran.npy')
+    await save(fortran, [reorder(image, 'column_major')])
+    const output = inFolder('fortran.safetensors')
+    await convert(fortran, output)
+    expect(readFileSync(output).includes('tilework.layout')).toBe(false)
+    expect(await bytesOf(output)).toEqual(await image.bytes())
+    await convert(fortran, output, { layout: 'column_major' })
+    expect(readFileSync(output).includes('tilework.layout')).toBe(true)
+    const again = inFolder('again.safetensors')
+    await convert(output, again)
+    expect(readFileSync(again)).toEqual(readFileSync(output))
+  })
+
   it('reads bytes and open files, and writes to streams', async () => {
     const chunks: Uint8Array[] = []
     const stream = new WritableStream<Uint8Array>({ write: (chunk) => void chunks.push(chunk.slice()) })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import {
   mkdtempSync,
   readdirSync,
@@ -8,6 +9,8 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
@@ -221,6 +224,25 @@ describe('save', () => {
       ramp([10, 10]),
     )
     expect(Buffer.compare(Buffer.concat(parts), expected)).toBe(0)
+  })
+
+  test('writes to a response of node:http', async () => {
+    const server = createServer((_, response) => void save(response, ramp([10, 10]), { format: 'npy' }))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}/`)
+      const expected = await serialize(ramp([10, 10]), { format: 'npy' })
+      expect(Buffer.compare(Buffer.from(await answer.arrayBuffer()), expected)).toBe(0)
+    } finally {
+      server.close()
+    }
+  })
+
+  test('says how a typed array becomes a tensor', async () => {
+    await expect(save(join(folder, 'a.npy'), new Float32Array(3) as never)).rejects.toThrow(
+      'tensor(array, { shape }) makes a tensor of it.',
+    )
   })
 
   test('progress ends at the total', async () => {

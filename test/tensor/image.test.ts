@@ -161,10 +161,20 @@ describe('imageToTensor', () => {
     expect(imageToTensor({ data, info: { ...info, depth: 'uchar' } }).shape).toEqual([2, 3, 2, 2])
   })
 
+  it('refuses mean and std of another count of colours, naming the image', () => {
+    const options = { width: 2, height: 2, mean: 0.5, std: [1, 2, 3] }
+    expect(() => imageToTensor([new Uint8Array(12), new Uint8Array(4)], options)).toThrow(
+      'pixels[1] is grey: 1 channel; std has 3 numbers.',
+    )
+    expect(() => imageToTensor(new Uint8Array(16), { ...options, mean: [1, 2] })).toThrow(
+      'pixels has 3 colours; mean has 2 numbers.',
+    )
+  })
+
   it('refuses pixels that do not fit, naming the image', () => {
     const options = { width: 2, height: 2 }
     expect(() => imageToTensor(new Uint8Array(13), options)).toThrow(
-      'pixels has 13 bytes; 2 × 2 pixels are 1 to 4 bytes per pixel.',
+      'pixels has 13 bytes; 2 × 2 pixels have 12 bytes in RGB and 16 with alpha (several images in one buffer need the option channels).',
     )
     expect(() => imageToTensor([new Uint8Array(13)], { ...options, channels: 3 })).toThrow(
       'pixels[0] has 13 bytes; 2 × 2 pixels of 3 channels are a multiple of 12 bytes.',

@@ -177,7 +177,9 @@ function refuse(message: string): never {
 
 function refuseMissingData(file: OpenFile): void {
   for (const { name, hasData } of file.tensors) {
-    if (!hasData) throw new TileworkError('ERR_NO_DATA', `The data of ${JSON.stringify(name)} is missing.`)
+    if (hasData) continue
+    const reason = file.findings.find(({ code }) => code === 'ERR_IO')?.message ?? ''
+    throw new TileworkError('ERR_NO_DATA', `The data of ${JSON.stringify(name)} is missing. ${reason}`.trim())
   }
 }
 

@@ -17,9 +17,9 @@ export function findingLine(finding: Finding, colors: Colors): string {
 export const FINDINGS_IN_NOTICE = 5
 
 /** One finding of one of several inputs. */
-export function findingNotice(input: string, { code, path, message }: Finding): string {
+export function findingNotice(input: string, { severity, code, path, message }: Finding): string {
   const where = path === '' || message.includes(path) ? '' : ` (${path})`
-  return printable(`${input}: ${code}: ${optionAdvice(message)}${where}`)
+  return printable(`${severity}: ${input}: ${code}: ${optionAdvice(message)}${where}`)
 }
 
 /** The first findings of a conversion's input in full, and the number of all where there are more. */

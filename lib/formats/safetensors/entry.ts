@@ -13,5 +13,6 @@ export const safetensorsEntry = {
   isDamaged,
   // The metadata of a file hold the layout and the logical shape of every blocked tensor.
   keepsLayout: () => true,
+  addsLayoutEntries: true,
   load: async () => (await import('./index.js')).safetensors,
 } as const satisfies FormatEntry<SafetensorsWriteOptions>

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { check, type DenseTensor, type OpenOptions, open, save } from '../../../lib/index.js'
+import { check, convert, type DenseTensor, type OpenOptions, open, save } from '../../../lib/index.js'
 import {
   field,
   graphProto,
@@ -125,6 +125,16 @@ describe('reading', () => {
     expect(await refusalOf(path, { hardLinks: 'maybe' as never })).toBe('ERR_ARGUMENT')
   })
 
+  it('does not count the bytes of a missing file among those that a small model may decode to', async () => {
+    const dims = [40_000_000]
+    const path = join(folder, 'model', 'm.onnx')
+    const weights = tensorProto({ dims, type: 2, name: 'w', external: { location: 'gone.bin' } })
+    writeFileSync(path, modelProto({ initializers: [weights] }))
+    using file = await open(path)
+    expect(file.findings.map(({ code }) => code)).toEqual(['ERR_IO'])
+    expect(file.tensors.get(0)).toMatchObject({ shape: dims, hasData: false })
+  })
+
   it('gives tensors of a missing file no data, and strict refuses it', async () => {
     const path = writeModel({ location: 'gone.bin' }, { location: 'gone.bin', offset: '4' })
     using file = await open(path)
@@ -132,6 +142,10 @@ describe('reading', () => {
     expect([...file.tensors].map(({ hasData }) => hasData)).toEqual([false, false])
     await expect(file.dense('w0').bytes()).rejects.toMatchObject({ code: 'ERR_NO_DATA' })
     expect(await refusalOf(path, { level: 'strict' })).toBe('ERR_IO')
+    const output = join(folder, 'without.safetensors')
+    await expect(convert(path, output)).rejects.toThrow(
+      /"w0"\) has no data in its file\. "gone\.bin" cannot be opened/,
+    )
     const inMemory = await open(readFileSync(path))
     expect(inMemory.findings.map(({ code }) => code)).toEqual(['ERR_UNSUPPORTED'])
   })
