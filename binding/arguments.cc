@@ -98,6 +98,15 @@ Bytes bytes_during_call(const Napi::Value& value, const char* name) {
   return *found;
 }
 
+FloatArray float_array(const Napi::Value& value, const char* name) {
+  const Bytes memory = bytes_during_call(value, name);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(memory.data) % alignof(float) == 0;
+  if (!is_aligned || memory.size % sizeof(float) != 0) {
+    throw Error(ErrorCode::kArgument, "'" + std::string(name) + "' must be the bytes of a Float32Array.");
+  }
+  return {reinterpret_cast<float*>(memory.data), static_cast<int64_t>(memory.size / sizeof(float))};
+}
+
 const int32_t* flag(const Napi::Value& value, const char* name) {
   const char* wanted = "an Int32Array with at least one element";
   const Memory memory = memory_of(value, napi_int32_array, name, wanted);

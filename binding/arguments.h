@@ -41,6 +41,14 @@ Bytes bytes_during_call(const Napi::Value& value, const char* name);
 // As above; absent for a value that is no Uint8Array. One call of Node-API answers both questions.
 std::optional<Bytes> bytes_if_array(const Napi::Value& value);
 
+struct FloatArray {
+  float* data;
+  int64_t count;
+};
+
+// Bytes of a Float32Array, during a call. Errors: ERR_ARGUMENT.
+FloatArray float_array(const Napi::Value& value, const char* name);
+
 // First element of an Int32Array, which other threads may set. Lifetime and errors as for `bytes`.
 const int32_t* flag(const Napi::Value& value, const char* name);
 

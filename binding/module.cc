@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "arguments.h"
+#include "block_codes.h"
 #include "cpu/features.h"
 #include "cpu/isa.h"
 #include "dlpack.h"
@@ -118,6 +119,9 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("createSparseBuffer",
               Napi::Function::New<SparseBufferObject::create>(env, "createSparseBuffer"));
   exports.Set("createStatistics", Napi::Function::New<StatisticsObject::create>(env, "createStatistics"));
+  exports.Set("clipMagnitudes", Napi::Function::New<clip_magnitudes>(env, "clipMagnitudes"));
+  exports.Set("quantizeBlocks", Napi::Function::New<quantize_blocks>(env, "quantizeBlocks"));
+  exports.Set("quantizeBnb4", Napi::Function::New<quantize_bnb4>(env, "quantizeBnb4"));
   exports.Set("extendBlockRanges", Napi::Function::New<extend_block_ranges>(env, "extendBlockRanges"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
   exports.Set("createOutputBelow",

@@ -158,21 +158,6 @@ Napi::Object histogram_of(Napi::Env env, const BinCounts& bins) {
   return result;
 }
 
-struct FloatArray {
-  float* data;
-  int64_t count;
-};
-
-// Bytes of a Float32Array, during a call.
-FloatArray float_array(const Napi::Value& value, const char* name) {
-  const Bytes memory = bytes_during_call(value, name);
-  const bool is_aligned = reinterpret_cast<uintptr_t>(memory.data) % alignof(float) == 0;
-  if (!is_aligned || memory.size % sizeof(float) != 0) {
-    throw Error(ErrorCode::kArgument, "'" + std::string(name) + "' must be the bytes of a Float32Array.");
-  }
-  return {reinterpret_cast<float*>(memory.data), static_cast<int64_t>(memory.size / sizeof(float))};
-}
-
 }  // namespace
 
 Napi::Function StatisticsObject::define(Napi::Env env) {

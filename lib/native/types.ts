@@ -133,6 +133,15 @@ export interface NativeScaling {
   readonly blocks: readonly number[]
 }
 
+/** How blocks of numbers become codes. */
+export interface NativeBlockRule {
+  readonly formula: 'matmulnbits' | 'dequantizelinear' | 'gather'
+  readonly bits: 2 | 4 | 8
+  readonly symmetric: boolean
+  /** Whether scales are rounded to float16 before they are used. */
+  readonly halfScales: boolean
+}
+
 /** What a plan joins. */
 export interface NativePlanDescription {
   /** Bits of a source element: 4, 8, 16, 32, 64 or 128; 2 for elements that are cast and keep their order. */
@@ -449,6 +458,50 @@ export interface NativeAddon {
     blockLength: number,
     min: Uint8Array,
     max: Uint8Array,
+  ): void
+  /**
+   * Codes of a row-major matrix in blocks that start at its first row (`down`) or column; `native/dtype/block_codes.h` has the
+   * formulas. With `blocks`, codes are [lines, blocks, bytes of a block], and the numbers start with block `first`; otherwise
+   * they keep the order of the numbers, packed without gaps. Scales and zero points, one byte each, are [lines, blocks], or
+   * [blocks, columns] for codes in order of numbers down. `numbers` and `scales` are the bytes of Float32Arrays; `zeros` is not
+   * written where symmetric. Throws ERR_ARGUMENT, ERR_OVERFLOW.
+   */
+  quantizeBlocks(
+    numbers: Uint8Array,
+    rule: NativeBlockRule,
+    matrix: {
+      readonly rows: number
+      readonly columns: number
+      readonly blockSize: number
+      readonly down: boolean
+    },
+    target: {
+      readonly codes: Uint8Array
+      readonly scales: Uint8Array
+      readonly zeros: Uint8Array
+      readonly blocks?: number
+      readonly first?: number
+    },
+  ): void
+  /**
+   * Moves magnitudes of finite numbers other than 0 into `[min, max]`, in place, and counts those that were reduced and raised.
+   * `numbers` are the bytes of a Float32Array. Throws ERR_ARGUMENT.
+   */
+  clipMagnitudes(
+    numbers: Uint8Array,
+    min: number,
+    max: number,
+  ): { readonly clipped: number; readonly lifted: number }
+  /**
+   * The 4-bit codes of bitsandbytes, two per byte, the first in the upper bits, and the greatest magnitude of each block.
+   * `numbers` and `magnitudes` are the bytes of Float32Arrays. Throws ERR_ARGUMENT.
+   */
+  quantizeBnb4(
+    numbers: Uint8Array,
+    kind: 'nf4' | 'fp4',
+    blockSize: number,
+    codes: Uint8Array,
+    magnitudes: Uint8Array,
   ): void
   /** Creates an unnamed or temporary file beside `path` and reserves `byteLength` bytes: a full disk is ENOSPC at once. */
   createOutput(path: string, byteLength: number): NativeOutputFile

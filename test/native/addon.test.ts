@@ -492,3 +492,52 @@ test('ranges of blocks are refused where they do not fit', () => {
   expect(() => extend(bytes(8).subarray(1, 5), 0, 8, 4)).toThrow(odd)
   expect(() => extend(new Uint8Array(7), 0, 8, 4)).toThrow(odd)
 })
+
+test('quantized blocks are refused where they do not fit', () => {
+  const bytes = (count: number): Uint8Array => new Uint8Array(new Float32Array(count).buffer)
+  const rule = { formula: 'matmulnbits', bits: 4, symmetric: false, halfScales: false } as const
+  const matrix = { rows: 32, columns: 2, blockSize: 16, down: true }
+  const target = { codes: new Uint8Array(32), scales: bytes(4), zeros: new Uint8Array(4) }
+  const quantize = (change: { rule?: object; matrix?: object; target?: object }) => () =>
+    native().quantizeBlocks(
+      bytes(64),
+      { ...rule, ...change.rule },
+      { ...matrix, ...change.matrix },
+      { ...target, ...change.target },
+    )
+  expect(quantize({})).not.toThrow()
+  expect(quantize({ target: { blocks: 2, first: 0 } })).not.toThrow()
+  expect(quantize({ rule: { symmetric: true }, target: { zeros: new Uint8Array(0) } })).not.toThrow()
+  const refused = (message: string) => expect.objectContaining({ code: 'ERR_ARGUMENT', message })
+  expect(quantize({ rule: { bits: 3 } })).toThrow(refused("'bits' must be 2, 4 or 8."))
+  expect(quantize({ rule: { formula: 'x' } })).toThrow(
+    refused("'formula' must be matmulnbits, dequantizelinear or gather."),
+  )
+  expect(quantize({ matrix: { rows: 31 } })).toThrow(refused("'numbers' must have rows * columns numbers."))
+  expect(quantize({ matrix: { blockSize: 0 } })).toThrow(refused("'blockSize' must be at least 1."))
+  expect(quantize({ target: { codes: new Uint8Array(31) } })).toThrow(
+    refused("'codes' has 31 entries; 32 are needed."),
+  )
+  expect(quantize({ target: { blocks: 2, first: 1 } })).toThrow(
+    refused("'first' leaves no room for the blocks of 'numbers'."),
+  )
+  expect(quantize({ matrix: { blockSize: 20 }, target: { blocks: 2, first: 0 } })).toThrow(
+    refused("'blockSize' must be a multiple of 8."),
+  )
+})
+
+test('codes of bitsandbytes are refused where they do not fit', () => {
+  const bytes = (count: number): Uint8Array => new Uint8Array(new Float32Array(count).buffer)
+  const quantize = (kind: string, blockSize: number, codes: number, magnitudes: number) => () =>
+    native().quantizeBnb4(bytes(5), kind as 'nf4', blockSize, new Uint8Array(codes), bytes(magnitudes))
+  expect(quantize('nf4', 2, 3, 3)).not.toThrow()
+  for (const args of [
+    ['nf3', 2, 3, 3],
+    ['nf4', 3, 3, 2],
+    ['nf4', 0, 3, 3],
+    ['fp4', 2, 2, 3],
+    ['fp4', 2, 3, 2],
+  ] as const) {
+    expect(quantize(...args)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+  }
+})

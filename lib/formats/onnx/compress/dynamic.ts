@@ -370,7 +370,7 @@ class DynamicWork {
     const [rows = 1, columns = 1] = tensor.shape
     const source = form.isTransposed ? transposed({ tensor, k: rows, n: columns }) : tensor
     const axis = form.perColumn && source.shape.length >= 2 ? source.shape.length - 1 : undefined
-    const { low, high } = await valueRanges(source, axis !== undefined, this.#settings.signal)
+    const { low, high } = await valueRanges(source, axis, this.#settings.signal)
     const parameters = Array.from(low, (least, at) => int8Parameters(least, high[at]!, form))
     const scales = parameters.map(({ scale }) => scale)
     const zeros = parameters.map(({ zeroPoint }) => zeroPoint)

@@ -1,6 +1,8 @@
 /** Scales and zero points of 8 bits as onnxruntime's quantizer computes them: quotients in float64, the scale rounded to float32. */
+
+import { extendRanges } from '../../../tensor/number_blocks.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { roundEven } from './block_rules.js'
+import { roundEven } from './code_packing.js'
 import { FloatReader } from './float_window.js'
 
 export type CodeType = 'int8' | 'uint8'
@@ -38,31 +40,29 @@ export function int8Parameters(
   return { scale: Math.fround(scale), zeroPoint: zeroPoint + 0 }
 }
 
-/** The least and greatest value of a tensor, or of each index of its last axis, in one pass. NaN is skipped. */
+/** The least and greatest value of a tensor, or of each index of an axis, in one pass. NaN is skipped. */
 export async function valueRanges(
   tensor: DenseTensor,
-  perColumn: boolean,
+  axis: number | undefined,
   signal?: AbortSignal,
 ): Promise<{ readonly low: Float32Array; readonly high: Float32Array }> {
-  const columns = perColumn ? (tensor.shape.at(-1) ?? 1) : 1
-  const low = new Float32Array(columns).fill(Number.POSITIVE_INFINITY)
-  const high = new Float32Array(columns).fill(Number.NEGATIVE_INFINITY)
+  const { shape, size } = tensor
+  const channels = axis === undefined ? 1 : shape[axis]!
+  const inner =
+    axis === undefined ? size : shape.slice(axis + 1).reduce((product, extent) => product * extent, 1)
+  // Where the axis is the last, neighbours belong to different channels; otherwise runs of `inner` numbers belong together.
+  const runs = inner === 1 ? channels : Math.max(1, size / inner)
+  const low = new Float32Array(runs).fill(Number.POSITIVE_INFINITY)
+  const high = new Float32Array(runs).fill(Number.NEGATIVE_INFINITY)
   await new FloatReader(tensor).each(signal, (numbers, start) => {
-    if (columns === 1) widenOne(numbers, low, high)
-    else widenColumns(numbers, start % columns, low, high)
+    if (inner === 1) widenColumns(numbers, start % channels, low, high)
+    else extendRanges(numbers, start, inner, low, high)
   })
-  return { low, high }
-}
-
-function widenOne(numbers: Float32Array, low: Float32Array, high: Float32Array): void {
-  let [min, max] = [low[0]!, high[0]!]
-  for (let at = 0; at < numbers.length; at++) {
-    const value = numbers[at]!
-    if (value < min) min = value
-    if (value > max) max = value
+  for (let run = channels; run < runs; run++) {
+    low[run % channels] = Math.min(low[run % channels]!, low[run]!)
+    high[run % channels] = Math.max(high[run % channels]!, high[run]!)
   }
-  low[0] = min
-  high[0] = max
+  return { low: low.subarray(0, channels), high: high.subarray(0, channels) }
 }
 
 function widenColumns(numbers: Float32Array, first: number, low: Float32Array, high: Float32Array): void {

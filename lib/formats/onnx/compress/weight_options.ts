@@ -1,9 +1,9 @@
 /** Options of `quantizeWeights`, checked. */
 import { checkOptions, readInput } from '../../../caller_input.js'
+import type { BlockBits } from '../../../tensor/number_blocks.js'
 import { valueText } from '../../../value_text.js'
 import { checkTexts } from '../protobuf/field_input.js'
-import type { BlockBits } from './block_rules.js'
-import type { Bnb4Kind } from './bnb4.js'
+import type { Bnb4Kind } from './block_weights.js'
 import { refuseOption } from './refuse_option.js'
 
 export interface QuantizeWeightsOptions {

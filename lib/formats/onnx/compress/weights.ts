@@ -5,6 +5,7 @@
 import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
+import type { BlockBits } from '../../../tensor/number_blocks.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import type { Inference } from '../infer/infer.js'
@@ -12,11 +13,11 @@ import { checkModel } from '../model/check_model.js'
 import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../model/graph_passes.js'
 import type { OnnxModel } from '../model/model.js'
 import type { Graph, NewAttribute, NewNode, Node } from '../model/types.js'
-import type { BlockBits } from './block_rules.js'
 import {
   type BlockNames,
   type BlockOptions,
   type BlockTensors,
+  type Bnb4Kind,
   blockDequantizeLinear,
   bnb4,
   gatherBlocks,
@@ -24,7 +25,6 @@ import {
   matrixOf,
   withShape,
 } from './block_weights.js'
-import { BNB4_TYPE } from './bnb4.js'
 import { FreshNames } from './fresh_names.js'
 import { PanelCache } from './panels.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
@@ -32,6 +32,9 @@ import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from 
 import { checkWeightOptions, type QuantizeWeightsOptions, type WeightSettings } from './weight_options.js'
 
 const MICROSOFT = 'com.microsoft'
+
+/** `quant_type` of MatMulBnb4. */
+const BNB4_TYPE: Readonly<Record<Bnb4Kind, number>> = { fp4: 0, nf4: 1 }
 
 /** First versions that have what the formats need. */
 const INT4_IR = 10
