@@ -1,13 +1,13 @@
 /**
  * Compiles what differs between systems for macOS and Windows, with zig's Clang: `npm run test:cross`. Nothing of it is
  * linked and nothing runs; it finds what GCC on Linux accepts and Clang or another system does not. Then compares the
- * signature of sign_macho.mjs with that of zig's linker. TILEWORK_ZIG names zig.
+ * signature of sign_macho.mjs with that of zig's linker. `--target darwin-arm64`, repeatable, chooses. TILEWORK_ZIG names zig.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
-import { promisify } from 'node:util'
+import { parseArgs, promisify } from 'node:util'
 import { loadCommands, signed } from '../../scripts/sign_macho.mjs'
 import { fail, jobs, ROOT, seconds } from '../../scripts/toolchain.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
@@ -37,9 +37,13 @@ mkdirSync(facts, { recursive: true })
 run(process.execPath, [join(ROOT, 'scripts', 'generate_facts.mjs'), facts])
 const jumps = join(work, 'jumps.cc')
 run(process.execPath, [join(ROOT, 'scripts', 'node_api_jumps.mjs'), jumps])
-await compile('darwin-arm64', [...sourcesFor('posix'), ...NEON])
-await compile('win32-x64', [...sourcesFor('windows'), jumps])
-await compile('win32-arm64', [jumps])
+const SOURCES = {
+  'darwin-arm64': [...sourcesFor('posix'), ...NEON],
+  'win32-x64': [...sourcesFor('windows'), jumps],
+  'win32-arm64': [jumps],
+}
+const { values } = parseArgs({ options: { target: { type: 'string', multiple: true } } })
+for (const target of values.target ?? Object.keys(SOURCES)) await compile(target, SOURCES[target])
 compareSignatures()
 console.log(`cross: passed (${seconds(started)})`)
 
