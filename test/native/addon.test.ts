@@ -17,7 +17,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { native } from '../../lib/native/addon.js'
 import type { NativePlanDescription, NativeSide } from '../../lib/native/types.js'
 
@@ -196,6 +196,10 @@ describe('plans', () => {
 })
 
 describe('mapped files', () => {
+  const allowed = process.env.TILEWORK_NO_EXTERNAL_BUFFERS !== '1'
+  beforeEach(() => native().setExternalBuffers(true))
+  afterEach(() => native().setExternalBuffers(allowed))
+
   test('stay mapped while a view or a job uses them', async () => {
     const source = counted(1000 * 1000)
     const mapped = openMapped(file('life', source))
@@ -228,7 +232,7 @@ describe('mapped files', () => {
   })
 
   test('revoking a view frees its memory without a garbage collection', () => {
-    const script = `const fs = require('fs'); fs.writeFileSync(folder + '/freed', Buffer.alloc(1 << 20));
+    const script = `const fs = require('fs'); addon.setExternalBuffers(true); fs.writeFileSync(folder + '/freed', Buffer.alloc(1 << 20));
       const mapped = addon.openInput(folder + '/freed', { mapped: true, guard: false });
       const view = mapped.view(0, 1 << 20), plan = transpose(1024, 1024), target = new Uint8Array(1 << 20);
       plan.run(view, target, 0, 1 << 20).then(() => {
@@ -241,13 +245,9 @@ describe('mapped files', () => {
     const source = counted(100_000)
     const mapped = openMapped(file('copied', source))
     native().setExternalBuffers(false)
-    try {
-      const copy = mapped.view(10, 90_000)
-      mapped.close(true)
-      expect(Buffer.compare(copy, source.subarray(10, 90_000))).toBe(0)
-    } finally {
-      native().setExternalBuffers(true)
-    }
+    const copy = mapped.view(10, 90_000)
+    mapped.close(true)
+    expect(Buffer.compare(copy, source.subarray(10, 90_000))).toBe(0)
   })
 
   test('give views of ranges, also small ones', () => {

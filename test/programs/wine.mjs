@@ -1,6 +1,6 @@
 /**
  * Tests the prebuilt binary for Windows in Wine: `npm run prebuild -- --target win32-x64`, then `npm run test:wine`. Runs
- * the smoke test in node.exe and in a copy with the name of Electron's program, and windows.mjs.
+ * the smoke test and windows.mjs, first as Electron runs the addon: in a program of its name, without buffers that share memory.
  *
  * Wine is no Windows: docs/platforms.md lists what does not show here.
  */
@@ -28,11 +28,10 @@ const missing = prepareWine()
 if (missing !== undefined) skip(missing)
 const root = makeWorkFolder('wine')
 preparePackage()
-run(node, ['smoke.mjs', '--isa', 'avx2', winPath(root)])
 const electron = join(root, 'electron.exe')
 copyFileSync(node, electron)
-run(electron, ['smoke.mjs', '--isa', 'avx2', winPath(root)])
-run(node, ['windows.mjs', '--wine', ...process.argv.slice(2), winPath(root)])
+runAll(electron, { TILEWORK_NO_EXTERNAL_BUFFERS: '1' })
+runAll(node)
 console.log(`wine: passed (${seconds(started)})`)
 
 function preparePackage() {
@@ -46,13 +45,18 @@ function preparePackage() {
     cpSync(join(ROOT, 'test', 'programs', name), join(root, name))
 }
 
+function runAll(program, env) {
+  run(program, ['smoke.mjs', '--isa', 'avx2', winPath(root)], env)
+  run(program, ['windows.mjs', '--wine', ...process.argv.slice(2), winPath(root)], env)
+}
+
 /** Through files: Node in Wine cannot open a pipe of Unix as its output. */
-function run(program, args) {
+function run(program, args, env) {
   const path = join(root, 'output.txt')
   const output = openSync(path, 'w')
   const { status, signal } = spawnSync(WINE, [program, ...args], {
     cwd: root,
-    env: WINE_ENVIRONMENT,
+    env: { ...WINE_ENVIRONMENT, ...env },
     stdio: ['ignore', output, output],
   })
   closeSync(output)
