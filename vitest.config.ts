@@ -30,6 +30,7 @@ export default defineConfig(({ mode }) => ({
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...(mode === 'quick' ? SLOW : [])],
     pool,
+    setupFiles: process.platform === 'win32' ? ['test/windows_setup.ts'] : [],
     reporters: ['default', './test/left_out_reporter.ts'],
     tags: [
       {

@@ -4,16 +4,13 @@
  */
 import { readFileSync } from 'node:fs'
 import { checkShipped, zeroTerminated } from './check_shipped.mjs'
+import { hasValidSignature, loadCommands } from './sign_macho.mjs'
 
 const LIBRARIES = /^\/usr\/lib\/libSystem\.B\.dylib$/
 
 const SYMTAB = 0x02
 const LOAD_DYLIB = 0x0c
-const CODE_SIGNATURE = 0x1d
 const BUILD_VERSION = 0x32
-
-/** Processors of Apple, which load nothing without a signature; x64 does, and zig's linker signs for arm64 alone. */
-const ARM64 = 0x0100000c
 
 /** Functions of the system without a declaration in its headers, which app stores refuse. */
 const PRIVATE = /^___ulock_/
@@ -30,7 +27,7 @@ const BY_LINKER = /^_*(dso_handle|mh_dylib_header)$/
  */
 export function checkMachO(path, maxVersion) {
   const bytes = readFileSync(path)
-  const commands = commandsOf(bytes)
+  const commands = loadCommands(bytes)
   const libraries = commands
     .filter(({ kind }) => kind === LOAD_DYLIB)
     .map(({ at }) => zeroTerminated(bytes, at + bytes.readUInt32LE(at + 8)))
@@ -42,8 +39,7 @@ export function checkMachO(path, maxVersion) {
   const { kib, refuse } = checkShipped(path, { libraries, known: LIBRARIES, exported })
   const version = versionOf(bytes, commands)
   if (version !== maxVersion) refuse(`it needs macOS ${version}; expected ${maxVersion}`)
-  const isSigned = commands.some(({ kind }) => kind === CODE_SIGNATURE)
-  if (!isSigned && bytes.readUInt32LE(4) === ARM64) refuse('it is not signed')
+  if (!hasValidSignature(bytes)) refuse('it is not signed, or was changed afterwards')
   const imported = symbols.filter(({ isDefined }) => !isDefined).map(({ name }) => name)
   const hidden = imported.filter((name) => PRIVATE.test(name))
   if (hidden.length > 0) refuse(`it uses private functions: ${hidden.join(', ')}`)
@@ -51,20 +47,10 @@ export function checkMachO(path, maxVersion) {
   return [
     kib,
     `macOS ${version}`,
-    isSigned ? 'signed ad hoc' : 'not signed',
+    'signed ad hoc',
     `needs ${libraries.join(' ')}`,
     `${nodeApi.length} functions of Node-API and ${imported.length - nodeApi.length} others`,
   ].join(', ')
-}
-
-function commandsOf(bytes) {
-  const commands = []
-  let at = 32
-  for (let left = bytes.readUInt32LE(16); left > 0; left--) {
-    commands.push({ kind: bytes.readUInt32LE(at) & 0xff, at })
-    at += bytes.readUInt32LE(at + 4)
-  }
-  return commands
 }
 
 function versionOf(bytes, commands) {

@@ -5,13 +5,14 @@
  * version that is supported. A checkout is built by the system's compiler and needs no zig.
  */
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { buildOrExit } from './build_progress.mjs'
 import { checkElf } from './check_elf.mjs'
 import { checkMachO } from './check_macho.mjs'
 import { checkPe } from './check_pe.mjs'
+import { hasSignature, signed } from './sign_macho.mjs'
 import { fail, jobs, ROOT } from './toolchain.mjs'
 
 /** Another version may take other options or bring another C++ library. */
@@ -55,7 +56,13 @@ export async function buildTarget(name, zig) {
   const prebuilt = join('prebuilds', folder, libc === undefined ? 'tilework.node' : `tilework.${libc}.node`)
   mkdirSync(join(ROOT, 'prebuilds', folder), { recursive: true })
   copyFileSync(join(out, 'Release', 'tilework.node'), join(ROOT, prebuilt))
+  if (name.startsWith('darwin-')) sign(join(ROOT, prebuilt))
   console.log(`prebuilt: ${prebuilt}, ${check(join(ROOT, prebuilt), name)}`)
+}
+
+function sign(path) {
+  const bytes = readFileSync(path)
+  if (!hasSignature(bytes)) writeFileSync(path, signed(bytes, 'tilework.node'))
 }
 
 function check(path, name) {

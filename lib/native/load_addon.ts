@@ -240,7 +240,7 @@ function reasonOf(cause: unknown): string {
   if (glibc !== undefined) return `needs glibc ${glibc} or newer; this system has ${glibcVersion()} (${said})`
   if (/GLIBCXX_|CXXABI_/.test(message)) return `needs a newer libstdc++ (${said})`
   if (
-    /invalid ELF header|exec format error|file too short|wrong ELF class|not a mach-o|incompatible architecture/i.test(
+    /invalid ELF header|exec format error|file too short|wrong ELF class|not a mach-o|incompatible architecture|not a valid Win32 application|bad EXE format/i.test(
       message,
     )
   ) {

@@ -30,6 +30,7 @@ int64_t copy_in_kernel(const DescriptorEnd& from, const DescriptorEnd& to, int64
   return copied;
 }
 #else
+// macOS copies or clones whole files only.
 int64_t copy_in_kernel(const DescriptorEnd&, const DescriptorEnd&, int64_t) { return 0; }
 #endif
 

@@ -21,7 +21,8 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  // Returns the number of bytes that moved, 0 at the end of the file. Errors: a system error.
+  // Returns the number of bytes that moved, 0 at the end of the file. Errors: a system error, with the name
+  // that the call has elsewhere.
   template <class Call>
   int64_t run(Call call, const char* name, const DescriptorEnd& end, int64_t offset) {
     if (event_ == nullptr) throw system_error(windows::last_errno(), name, end.path);
@@ -57,7 +58,7 @@ int64_t read_fully(const DescriptorEnd& from, uint8_t* to, int64_t size) {
     const auto call = [&](HANDLE file, OVERLAPPED* overlapped) {
       return ReadFile(file, to + done, chunk, nullptr, overlapped);
     };
-    const int64_t count = transfer.run(call, "read", from, from.offset + done);
+    const int64_t count = transfer.run(call, "pread", from, from.offset + done);
     if (count == 0) break;
     done += count;
   }
@@ -72,7 +73,7 @@ void write_fully(const DescriptorEnd& to, const uint8_t* bytes, int64_t size) {
     const auto call = [&](HANDLE file, OVERLAPPED* overlapped) {
       return WriteFile(file, bytes + done, chunk, nullptr, overlapped);
     };
-    done += transfer.run(call, "write", to, to.offset + done);
+    done += transfer.run(call, "pwrite", to, to.offset + done);
   }
 }
 

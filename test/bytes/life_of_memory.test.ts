@@ -92,6 +92,9 @@ describe.each([
   })
 })
 
+/** Windows lets nobody truncate or rewrite a file that is mapped. */
+const keepsMapped = process.platform === 'win32'
+
 describe.each(['map', 'read'] as const)('mode %s', (mode) => {
   it('reports that the file grew', async () => {
     const source = await openSource(path, { mode })
@@ -102,7 +105,7 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
     source.close?.()
   })
 
-  it('reports that the file was truncated', async () => {
+  it.skipIf(keepsMapped && mode === 'map')('reports that the file was truncated', async () => {
     const source = await openSource(path, { mode })
     truncateSync(path, 100)
     await expect(source.read(50_000, 60_000)).rejects.toThrow(code('ERR_FILE_CHANGED'))
@@ -110,13 +113,16 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
     source.close?.()
   })
 
-  it('reports that the file was rewritten with the same length', async () => {
-    const source = await openSource(path, { mode })
-    writeFileSync(path, CONTENT)
-    utimesSync(path, new Date(), new Date(Date.now() + 5000))
-    await expect(source.read(0, 10)).rejects.toThrow(code('ERR_FILE_CHANGED'))
-    source.close?.()
-  })
+  it.skipIf(keepsMapped && mode === 'map')(
+    'reports that the file was rewritten with the same length',
+    async () => {
+      const source = await openSource(path, { mode })
+      writeFileSync(path, CONTENT)
+      utimesSync(path, new Date(), new Date(Date.now() + 5000))
+      await expect(source.read(0, 10)).rejects.toThrow(code('ERR_FILE_CHANGED'))
+      source.close?.()
+    },
+  )
 
   it('opens a file above 4 GiB and reads both ends', async () => {
     const huge = join(folder, `huge-${mode}.bin`)
@@ -159,15 +165,18 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
   })
 })
 
-it('a guarded map of a truncated file reads zeros, then always reports ERR_FILE_CHANGED', async () => {
-  const source = new MappedFileSource(path, { guard: true })
-  const view = source.view(0, MEBIBYTE)
-  truncateSync(path, 0)
-  expect(view.every((byte) => byte === 0)).toBe(true)
-  writeFileSync(path, CONTENT)
-  await expect(source.read(0, 10)).rejects.toThrow(code('ERR_FILE_CHANGED'))
-  source.close()
-})
+it.skipIf(keepsMapped)(
+  'a guarded map of a truncated file reads zeros, then always reports ERR_FILE_CHANGED',
+  async () => {
+    const source = new MappedFileSource(path, { guard: true })
+    const view = source.view(0, MEBIBYTE)
+    truncateSync(path, 0)
+    expect(view.every((byte) => byte === 0)).toBe(true)
+    writeFileSync(path, CONTENT)
+    await expect(source.read(0, 10)).rejects.toThrow(code('ERR_FILE_CHANGED'))
+    source.close()
+  },
+)
 
 it('a pending read completes after the file is closed', async () => {
   const source = await openSource(path, { mode: 'read' })

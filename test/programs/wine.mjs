@@ -1,16 +1,16 @@
 /**
  * Tests the prebuilt binary for Windows in Wine: `npm run prebuild -- --target win32-x64`, then `npm run test:wine`. Runs
- * the smoke test in node.exe and in a copy with the name of Electron's program, and windows.mjs.
+ * the smoke test and windows.mjs, first as Electron runs the addon: in a program of its name, without buffers that share memory.
  *
- * Wine is no Windows: docs/platforms.md lists what does not show here. TILEWORK_WINE names its program; default wine.
+ * Wine is no Windows: docs/platforms.md lists what does not show here.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, copyFileSync, cpSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { nodeBinary } from '../../scripts/node_binary.mjs'
 import { fail, ROOT, seconds } from '../../scripts/toolchain.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { prepareWine, WINE, WINE_ENVIRONMENT } from './wine_prefix.mjs'
 
 const NODE_LINE = '22'
 /** What the installed package needs, all of it plain JavaScript. */
@@ -18,40 +18,21 @@ const PACKAGES = Object.keys(
   JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).packages,
 ).filter((path) => path !== '' && existsSync(join(ROOT, path)))
 
-const wine = process.env.TILEWORK_WINE || 'wine'
 const prebuilt = join(ROOT, 'prebuilds', 'win32-x64', 'tilework.node')
-if (spawnSync(wine, ['--version']).status !== 0)
-  skip(`${wine} was not found; install Debian's packages wine and wine64`)
 if (!existsSync(prebuilt)) skip('there is no binary; npm run prebuild -- --target win32-x64 makes it')
 const { node, reason } = nodeBinary(NODE_LINE, 'win-x64')
 if (node === undefined) skip(reason)
 
 const started = performance.now()
-const env = {
-  ...process.env,
-  WINEPREFIX: process.env.WINEPREFIX ?? join(tmpdir(), 'tilework-wine'),
-  WINEARCH: 'win64',
-  WINEDEBUG: '-all',
-}
+const missing = prepareWine()
+if (missing !== undefined) skip(missing)
 const root = makeWorkFolder('wine')
-preparePrefix()
 preparePackage()
-run(node, ['smoke.mjs', '--isa', 'avx2', winPath(root)])
 const electron = join(root, 'electron.exe')
 copyFileSync(node, electron)
-run(electron, ['smoke.mjs', '--isa', 'avx2', winPath(root)])
-run(node, ['windows.mjs', '--wine', ...process.argv.slice(2), winPath(root)])
+runAll(electron, { TILEWORK_NO_EXTERNAL_BUFFERS: '1' })
+runAll(node)
 console.log(`wine: passed (${seconds(started)})`)
-
-/** Node refuses Windows 7, which is Wine's default. */
-function preparePrefix() {
-  if (existsSync(join(env.WINEPREFIX, 'system.reg'))) return
-  for (const args of [
-    ['wineboot', '-i'],
-    ['winecfg', '/v', 'win10'],
-  ])
-    spawnSync(wine, args, { env, stdio: 'ignore' })
-}
 
 function preparePackage() {
   for (const name of ['dist', 'package.json']) cpSync(join(ROOT, name), join(root, name), { recursive: true })
@@ -64,13 +45,18 @@ function preparePackage() {
     cpSync(join(ROOT, 'test', 'programs', name), join(root, name))
 }
 
+function runAll(program, env) {
+  run(program, ['smoke.mjs', '--isa', 'avx2', winPath(root)], env)
+  run(program, ['windows.mjs', '--wine', ...process.argv.slice(2), winPath(root)], env)
+}
+
 /** Through files: Node in Wine cannot open a pipe of Unix as its output. */
-function run(program, args) {
+function run(program, args, env) {
   const path = join(root, 'output.txt')
   const output = openSync(path, 'w')
-  const { status, signal } = spawnSync(wine, [program, ...args], {
+  const { status, signal } = spawnSync(WINE, [program, ...args], {
     cwd: root,
-    env,
+    env: { ...WINE_ENVIRONMENT, ...env },
     stdio: ['ignore', output, output],
   })
   closeSync(output)
