@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { open, serialize } from '../../../lib/index.js'
 import { type OnnxModel, quantizeDynamic, quantizeWeights, toFloat16 } from '../../../lib/onnx.js'
-import { type Bytes, field, int, join } from '../../formats/onnx/onnx_bytes.js'
+import { type Bytes, field, int, join, raw, tensorProto } from '../../formats/onnx/onnx_bytes.js'
 
 const VALUES = 20_000
 
@@ -38,6 +38,7 @@ function model(
     ...nodes.map((each) => field(1, each)),
     field(2, 'g'),
     ...inputs.map((each) => field(11, each)),
+    field(5, tensorProto({ dims: [32, 2], name: 'w', values: raw(...new Array<number>(256).fill(0)) })),
     field(12, info('y', 1)),
   )
   const opsets = [int(2, 21), join(field(1, 'local'), int(2, 1))]
@@ -80,6 +81,14 @@ const GRAPHS: Readonly<Record<string, () => Uint8Array>> = {
     model(
       [node({ op: 'Relu', inputs: ['x'], outputs: ['y'] })],
       [info('x', 1), ...Array.from({ length: 3000 }, (_, at) => info(`x${at}`, 1))],
+    ),
+  // Once each replaced node made the list of all nodes anew.
+  'many products with one weight': () =>
+    model(
+      Array.from({ length: 5000 }, (_, at) =>
+        node({ op: 'MatMul', inputs: ['x', 'w'], outputs: [at === 0 ? 'y' : `y${at}`] }),
+      ),
+      [info('x', 2)],
     ),
   // Once a RangeError of the stack.
   'a function that calls itself': () => model([call], [info('x', 1)], ring(1)),
