@@ -1,5 +1,7 @@
 /** What is done with the bytes of a case, and what must hold whatever they are. */
 import type * as Tilework from '../lib/index.js'
+import type * as Onnx from '../lib/onnx.js'
+import { edit } from './edits.js'
 
 type Library = typeof Tilework
 
@@ -9,13 +11,25 @@ const FORMATS = ['btf', 'safetensors', 'npz', 'onnx'] as const
 /** Values are read up to this size: a file of 100 bytes may declare any shape. */
 const MAX_VALUE_BYTES = 2 ** 20
 
+export interface How {
+  readonly format: string
+  /** The module of ONNX models, where models are to be edited. */
+  readonly onnx?: typeof Onnx
+  /** Every edit, not only a few. */
+  readonly allEdits?: boolean
+}
+
 /**
  * Opens, checks, lists, reads and writes the bytes as a caller would.
  *
  * @returns how far it came, as the key of a counter: `refused: CODE`, `lenient` or `strict`
  * @throws Error for anything but a TileworkError, and where two answers about the same bytes contradict each other
  */
-export async function exercise(library: Library, format: string, bytes: Uint8Array): Promise<string> {
+export async function exercise(
+  library: Library,
+  { format, onnx, allEdits = false }: How,
+  bytes: Uint8Array,
+): Promise<string> {
   const { check, open, TileworkError } = library
   const named = { format } as Parameters<Library['open']>[1]
   const outcome = async <T>(call: () => Promise<T>): Promise<T | InstanceType<typeof TileworkError>> => {
@@ -40,6 +54,7 @@ export async function exercise(library: Library, format: string, bytes: Uint8Arr
     }
     try {
       await use(library, file, bytes.length, outcome)
+      if (onnx && file.onnx) await edit(library, onnx, file.onnx, bytes, allEdits)
     } finally {
       file.close()
     }

@@ -6,6 +6,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type * as Tilework from '../lib/index.js'
+import type * as Onnx from '../lib/onnx.js'
 import { exercise } from './exercise.js'
 import { targets } from './targets.js'
 
@@ -23,6 +24,7 @@ const { values } = parseArgs({
   },
 })
 const library = (await import(process.env.TILEWORK_ENTRY as string)) as typeof Tilework
+const onnx = (await import(new URL('onnx.js', process.env.TILEWORK_ENTRY).href)) as typeof Onnx
 const all = await targets(library)
 const names = values.target === undefined ? Object.keys(all) : values.target.split(',')
 const unknown = names.find((name) => !(name in all))
@@ -37,6 +39,7 @@ const firstSeed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(valu
 let findings = 0
 for (const name of names) {
   const target = all[name]!
+  const how = { format: target.format, ...(target.edits && { onnx }) }
   const counts = new Map<string, number>()
   const shortest = new Map<string, Uint8Array>()
   const started = performance.now()
@@ -47,7 +50,7 @@ for (const name of names) {
     const bytes = target.make(seed)
     const began = performance.now()
     try {
-      const end = await exercise(library, target.format, bytes)
+      const end = await exercise(library, how, bytes)
       counts.set(end, (counts.get(end) ?? 0) + 1)
       if (bytes.length < (shortest.get(end)?.length ?? Number.POSITIVE_INFINITY)) shortest.set(end, bytes)
       const taken = performance.now() - began

@@ -3,12 +3,15 @@ import type * as Tilework from '../lib/index.js'
 import { btf } from './formats/btf.js'
 import { npy, npz } from './formats/npy.js'
 import { onnx } from './formats/onnx.js'
+import { onnxModels } from './formats/onnx_models.js'
 import { safetensors } from './formats/safetensors.js'
 import { tmfile } from './formats/tmfile.js'
 import { damaged, Random } from './random.js'
 
 export interface Target {
   readonly format: string
+  /** Whether models are edited, too. */
+  readonly edits?: boolean
   make(seed: number): Uint8Array
 }
 
@@ -32,6 +35,7 @@ export async function targets({ serialize, tensor }: typeof Tilework): Promise<R
   })
   return {
     btf: from('btf', btf),
+    models: { ...from('onnx', onnxModels), edits: true },
     npy: from('npy', npy),
     npz: from('npz', npz),
     onnx: from('onnx', onnx),

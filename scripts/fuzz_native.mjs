@@ -1,11 +1,13 @@
 /**
  * `npm run fuzz -- --native --minutes N [--target NAME] [--seed N] [--runs N] [--keep]`: builds the libFuzzer targets of
- * `fuzz/native` and runs them. See fuzz/README.md.
+ * `fuzz/native` and runs them; `--plain --runs N` runs changed copies of the kept cases in the build that is shipped. See
+ * fuzz/README.md.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { buildNativeTests } from '../test/programs/native_tests.mjs'
 import { buildOrExit } from './build_progress.mjs'
 import { jobs, ROOT, requireTools, runOrExit } from './toolchain.mjs'
 
@@ -25,12 +27,16 @@ const { values } = parseArgs({
     runs: { type: 'string' },
     /** Replaces the kept corpus by the smallest set of cases that reaches the same edges. */
     keep: { type: 'boolean', default: false },
+    /** Without libFuzzer, coverage and sanitizers. */
+    plain: { type: 'boolean', default: false },
   },
 })
 const names = values.target === undefined ? Object.keys(TARGETS) : values.target.split(',')
 const unknown = names.find((name) => !(name in TARGETS))
 if (unknown !== undefined)
   throw new Error(`unknown target "${unknown}"; expected ${Object.keys(TARGETS).join(', ')}`)
+const seed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed)
+if (values.plain) process.exit(await runPlain())
 
 const clang = findClang()
 if (clang === undefined) {
@@ -48,7 +54,6 @@ runOrExit('Configuring the fuzz targets', 'cmake', ['-S', ROOT, '-B', BUILD, ...
 const build = ['--build', BUILD, '--parallel', String(jobs()), '--target', 'fuzz_targets']
 await buildOrExit('Building the fuzz targets', 'cmake', build)
 
-const seed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed)
 const findings = join(ROOT, 'fuzz', 'findings')
 mkdirSync(findings, { recursive: true })
 let failed = false
@@ -79,6 +84,23 @@ for (const name of names) {
   }
 }
 process.exit(failed ? 1 : 0)
+
+/** @returns the exit code */
+async function runPlain() {
+  const targets = names.map((name) => `fuzz_${name}_corpus`)
+  const folder = await buildNativeTests('plain', { targets })
+  const failed = names.filter((name, index) => {
+    const kept = join(ROOT, 'fuzz', 'corpus', 'native', name)
+    const args = ['--cases', values.runs ?? '1000000', '--seed', String(seed), kept]
+    const { status, stderr } = spawnSync(join(folder, 'fuzz', 'native', targets[index]), args, {
+      stdio: ['ignore', 'inherit', 'pipe'],
+      encoding: 'utf8',
+    })
+    if (status !== 0) console.log(`${name}: ${stderr.split('\n').slice(-3).join('\n')}`)
+    return status !== 0
+  })
+  return failed.length > 0 ? 1 : 0
+}
 
 /** Runs a target to its end. */
 function fuzzer(name, args) {

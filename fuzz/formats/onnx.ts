@@ -293,7 +293,7 @@ function field(
   return joined(tag, random.once(100) ? padded(length) : varint(length), value)
 }
 
-function varint(value: bigint): Uint8Array {
+export function varint(value: bigint): Uint8Array {
   const bytes: number[] = []
   let remaining = BigInt.asUintN(64, value)
   for (; remaining >= 128n; remaining >>= 7n) bytes.push(Number(remaining & 127n) | 128)

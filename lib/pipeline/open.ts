@@ -47,7 +47,7 @@ export interface OpenOptions {
   readonly guard?: boolean
   /**
    * Symbolic links among the files that a multi-part file refers to: `inside` (default) allows targets in the same folder
-   * only, `follow` any target, as the caches of model hubs need.
+   * only, `follow` any target, as the caches of model hubs need, whatever `hardLinks` says.
    */
   readonly symlinks?: SymlinkPolicy
   /**

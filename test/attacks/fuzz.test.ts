@@ -4,18 +4,21 @@ import { describe, expect, it } from 'vitest'
 import { exercise } from '../../fuzz/exercise.js'
 import { targets } from '../../fuzz/targets.js'
 import * as library from '../../lib/index.js'
+import * as onnx from '../../lib/onnx.js'
 import { fuzzSeed } from './random_numbers.js'
 
 const CASES = 60
 const CORPUS = 'fuzz/corpus'
 const all = await targets(library)
 
-describe.each(Object.entries(all))('%s', (name, { format, make }) => {
+describe.each(Object.entries(all))('%s', (name, { format, edits, make }) => {
+  const how = { format, ...(edits && { onnx }) }
+
   it(`survives ${CASES} cases`, { timeout: 60_000 }, async () => {
     const first = fuzzSeed(1)
     for (let seed = first; seed < first + CASES; seed++) {
       try {
-        await exercise(library, format, make(seed))
+        await exercise(library, how, make(seed))
       } catch (error) {
         expect.fail(`npm run fuzz -- --once --target ${name} --seed ${seed}: ${String(error)}`)
       }
@@ -28,6 +31,6 @@ describe.each(Object.entries(all))('%s', (name, { format, make }) => {
 
   const kept = readdirSync(CORPUS).filter((file) => file.startsWith(`${name}-`))
   it.each(kept)('survives %s', async (file) => {
-    await exercise(library, format, readFileSync(`${CORPUS}/${file}`))
+    await exercise(library, { ...how, allEdits: true }, readFileSync(`${CORPUS}/${file}`))
   })
 })

@@ -129,3 +129,14 @@ test('writes through a link only where it leads to a path that may be written', 
   expect(outcome).toMatchObject({ code: 'ERR_PERMISSION', path: inFolder('secret/a.npy') })
   expect(readdirSync(inFolder('secret'))).toEqual([])
 })
+
+test('converts many files, whose manifest Node may not flush to disk', async () => {
+  await save(inFolder('granted/a.npy'), [values()])
+  const outcome = runWith(
+    [ADDONS, readFolder('granted'), writeFolder('granted')],
+    `const { written } = await tilework.convertMany([at('granted/a.npy')], { outDir: at('granted/out'), format: 'npz' })
+     return written`,
+  )
+  expect(outcome).toEqual({ value: 1 })
+  expect(readdirSync(inFolder('granted/out'))).toContain('a.npz')
+})

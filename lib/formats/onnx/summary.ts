@@ -1,6 +1,7 @@
 /** Summary of a model for `tilework inspect`: versions, inputs, outputs, operators, and where values are stored. */
 import { TileworkError } from '../../errors.js'
 import { checkModel } from './model/check_model.js'
+import { initializerName } from './model/graph.js'
 import type { OnnxModel } from './model/model.js'
 import type { ValueInfo } from './model/types.js'
 import { valueTypeText } from './model/value_type.js'
@@ -61,7 +62,8 @@ const OWN_DOMAIN = 'ai.onnx'
 export function summarizeOnnx(model: OnnxModel): OnnxSummary {
   checkModel(model, 'summarizeOnnx')
   const { graph } = model
-  const initializers = new Set(graph.initializerNames)
+  const { inputs } = graph
+  const initializers = initializersAmong(model, new Set(inputs.map(({ name }) => name)))
   const operators = countsOf(nodesIn(model.message))
   return {
     irVersion: exact(model.irVersion),
@@ -74,10 +76,23 @@ export function summarizeOnnx(model: OnnxModel): OnnxSummary {
     nodes: Object.values(operators).reduce((sum, count) => sum + count, 0),
     functions: model.functions.length,
     operators,
-    inputs: graph.inputs.filter(({ name }) => !initializers.has(name)).map(endOf),
+    inputs: inputs.filter(({ name }) => !initializers.has(name)).map(endOf),
     outputs: graph.outputs.map(endOf),
     values: valuesOf(model),
   }
+}
+
+/** The names that are initializers, of which a model may have a million; none of them stays in memory. */
+function initializersAmong(model: OnnxModel, names: ReadonlySet<string>): ReadonlySet<string> {
+  const found = new Set<string>()
+  if (names.size === 0) return found
+  for (const list of ['initializer', 'sparse_initializer'] as const) {
+    for (const field of model.graph.message.fieldsOf(list, false)) {
+      const name = initializerName(list, field)
+      if (names.has(name)) found.add(name)
+    }
+  }
+  return found
 }
 
 function exact(value: number | bigint): FileNumber {

@@ -96,6 +96,13 @@ const WIRE: readonly Attack[] = [
     'ERR_TRUNCATED',
     model(join(GOOD, [0x10, 0x80])),
   ),
+  named(
+    1,
+    'packed-numbers-cut-in-a-segment',
+    'protobuf refuses packed numbers of a wrong length, also those of a tensor that is not decoded',
+    'ERR_HEADER',
+    model(join(GOOD, field(3, []), field(10, [1, 2, 3, 4]))),
+  ),
   refused(1, 'field-zero', 'field number 0 is none', 'ERR_HEADER', model(join(GOOD, [0x00, 0x01]))),
   refused(
     1,
@@ -536,6 +543,12 @@ const SPARSE: readonly Attack[] = [
   ),
   refused(6, 'no-dims', 'a sparse tensor without a shape', 'ERR_COO_SHAPE', () =>
     modelProto({ sparse: [sparseProto(VALUES, indices(0, 1), [])] }),
+  ),
+  refused(6, 'values-twice', 'a reader that does not merge them takes other values', 'ERR_DUPLICATE', () =>
+    modelProto({ sparse: [join(field(1, VALUES), sparseProto(VALUES, indices(0, 1), [4]))] }),
+  ),
+  refused(6, 'indices-twice', 'the same of the indices', 'ERR_DUPLICATE', () =>
+    modelProto({ sparse: [join(field(2, indices(0, 1)), sparseProto(VALUES, indices(0, 1), [4]))] }),
   ),
   refused(6, 'indices-of-floats', 'indices of another type', 'ERR_COO_SHAPE', () =>
     modelProto({

@@ -3,6 +3,7 @@
  * functions. Values of unknown operators have the type that the model declares, if any.
  */
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { ownEntry } from '../../../own_entry.js'
 import type { OnnxModel } from '../model/model.js'
 import type { ModelFunction } from '../model/model_function.js'
 import { standardDomain } from '../model/node.js'
@@ -24,6 +25,12 @@ type Lookup = (name: string) => Known
 export class ElementTypes {
   readonly #byGraph = new Map<Graph, ReadonlyMap<string, ElementType>>()
   readonly #functions: ReadonlyMap<string, ModelFunction>
+  /** Types of the values of a function, by its key and the types that a call gives. */
+  readonly #calls = new Map<string, Map<string, ElementType>>()
+  /** Nodes of functions so far. */
+  #visits = 0
+  /** Functions that call each other. */
+  #nesting = 0
 
   constructor(model: OnnxModel) {
     this.#functions = new Map(model.functions.map((each) => [functionKey(each), each]))
@@ -71,8 +78,10 @@ export class ElementTypes {
     for (const node of nodes) {
       const inputs = node.inputs.map(lookup)
       for (const graph of node.subgraphs) this.#addGraph(graph, opsets, lookup, givenTo(node, inputs))
+      const body = node.subgraphs[0]
+      const view = { node, opsets, inputs, lookup, body, bodyOutputs: body?.outputs ?? [] }
       for (const [index, name] of node.outputs.entries()) {
-        note(name, this.#outputType({ node, opsets, inputs, lookup }, index) ?? declared(name))
+        note(name, this.#outputType(view, index) ?? declared(name))
       }
     }
   }
@@ -80,11 +89,11 @@ export class ElementTypes {
   #outputType(view: NodeView, output: number): Known {
     const { node, inputs, opsets } = view
     const called = this.functionOf(node)
-    if (called) return this.#calledType(called, inputs, output)
+    if (called) return this.#calledTypes(called, inputs).get(called.outputs[output] ?? '')
     if (standardDomain(node.domain) === '') {
-      const special = OUTPUT_TYPES[node.opType]
+      const special = ownEntry(OUTPUT_TYPES, node.opType)
       if (special) return special(view)
-      if (node.subgraphs.length > 0) return this.#bodyType(node, output)
+      if (view.body) return this.#bodyType(view, view.body, output)
     }
     const signature = signatureOf(node, opsets)
     const slot = signature?.outputs.at(output)
@@ -98,15 +107,22 @@ export class ElementTypes {
   }
 
   /** Of If: the output of a branch; of Loop and Scan: an output of the body, behind the condition of Loop. */
-  #bodyType(node: Node, output: number): Known {
-    const body = node.subgraphs[0]!
-    const name = body.outputs[output + (node.opType === 'Loop' ? 1 : 0)]?.name
+  #bodyType({ node, bodyOutputs }: NodeView, body: Graph, output: number): Known {
+    const name = bodyOutputs[output + (node.opType === 'Loop' ? 1 : 0)]?.name
     const type = name === undefined ? undefined : this.of(body).get(name)
     return node.opType === 'SequenceMap' && type ? { ...type, isTensor: false } : type
   }
 
-  #calledType(called: ModelFunction, given: readonly Known[], output: number): Known {
+  #calledTypes(called: ModelFunction, given: readonly Known[]): ReadonlyMap<string, ElementType> {
+    const key = JSON.stringify([functionKey(called), given])
+    const known = this.#calls.get(key)
+    if (known) return known
     const types = new Map<string, ElementType>()
+    // Before its nodes: a function that calls itself finds what is known so far.
+    this.#calls.set(key, types)
+    this.#visits += called.nodes.length
+    if (this.#visits > MAX_FUNCTION_VISITS || this.#nesting === MAX_NESTING) return types
+    this.#nesting += 1
     for (const [index, name] of called.inputs.entries()) if (given[index]) types.set(name, given[index])
     const declared = called.valueTypes
     this.#addNodes(
@@ -116,9 +132,14 @@ export class ElementTypes {
       (name, type) => type && types.set(name, type),
       (name) => elementTypeOf(declared.get(name) ?? { kind: 'none' }),
     )
-    return types.get(called.outputs[output] ?? '')
+    this.#nesting -= 1
+    return types
   }
 }
+
+/** Calls with other types of inputs can be more than the square of the nodes; from here on types are unknown. */
+const MAX_FUNCTION_VISITS = 200_000
+const MAX_NESTING = 100
 
 function functionKey({
   domain,
@@ -175,6 +196,9 @@ interface NodeView {
   readonly opsets: Opsets
   readonly inputs: readonly Known[]
   readonly lookup: Lookup
+  /** The first graph inside the node, and its outputs. */
+  readonly body: Graph | undefined
+  readonly bodyOutputs: readonly { readonly name: string }[]
 }
 
 /** A type given as an attribute with a code; without it that of input 0, or `absent`. */
@@ -206,7 +230,7 @@ const OUTPUT_TYPES: Readonly<Record<string, (view: NodeView) => Known>> = {
   CastLike: ({ inputs }) => inputs[1],
   Constant: ({ node }) => {
     const [attribute] = node.attributes
-    const dtype = attribute && (attribute.tensors[0]?.dtype ?? CONSTANT_TYPES[attribute.name])
+    const dtype = attribute && (attribute.tensors[0]?.dtype ?? ownEntry(CONSTANT_TYPES, attribute.name))
     return dtype === undefined ? undefined : tensorOf(dtype)
   },
   ConstantOfShape: ({ node }) => tensorOf(node.attribute('value')?.tensors[0]?.dtype ?? 'float32'),

@@ -151,6 +151,8 @@ class GraphWalk {
   readonly #added = new Map<Node | undefined, [from: string, to: string, dtype: Home][]>()
   /** Casts of the model to the type that their input has now. */
   readonly #needless: Node[] = []
+  /** Inputs that nodes get all at once: a node may have a hundred thousand. */
+  readonly #newInputs = new Map<Node, string[]>()
 
   constructor(context: Context, graph: Graph, outer: GraphWalk | undefined) {
     this.#context = context
@@ -244,6 +246,7 @@ class GraphWalk {
     const inputs = node.inputs
     for (const [index, name] of inputs.entries())
       this.#use(node, index, name, typeOfSlot(signature?.inputs, index))
+    this.#setInputs()
     if (reason === undefined && standardDomain(node.domain) === '')
       await convertAttributes(node, context.codes)
     if (inputs.length > 0 || node.outputs.some((name) => this.isFloat(name))) this.#note(node, reason)
@@ -272,6 +275,7 @@ class GraphWalk {
     if (owner?.isFloat(input)) {
       if (owner.#isConstant(input)) this.#use(node, 0, input, stays ? 'float32' : this.#target)
       else this.#replace(node, 0, owner.#renamed.get(input) ?? input)
+      this.#setInputs()
       const isNeedless = to === this.#target && owner.#homes.get(input) === to
       if (isNeedless && !this.graph.outputNames.has(output)) this.#needless.push(node)
     }
@@ -306,7 +310,15 @@ class GraphWalk {
   }
 
   #replace(node: Node, index: number, name: string): void {
-    if (node.inputs[index] !== name) node.inputs = node.inputs.with(index, name)
+    const inputs = this.#newInputs.get(node) ?? [...node.inputs]
+    inputs[index] = name
+    this.#newInputs.set(node, inputs)
+  }
+
+  #setInputs(): void {
+    for (const [node, inputs] of this.#newInputs)
+      if (node.inputs.some((name, index) => name !== inputs[index])) node.inputs = inputs
+    this.#newInputs.clear()
   }
 
   /** The name of a value of this graph in the wanted type; adds a Cast where there is none yet. */
@@ -361,6 +373,7 @@ class GraphWalk {
     if (isCopied) this.graph.setInitializer(fresh, other === 'float32' ? tensor : half)
     else this.#addCast(undefined, name, fresh, other)
     for (const { node, index, want } of uses) if (node && want === other) this.#replace(node, index, fresh)
+    this.#setInputs()
   }
 
   /** Initializers that are the default of an input have the type of the input. */

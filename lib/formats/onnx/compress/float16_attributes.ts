@@ -1,5 +1,6 @@
 /** Changes attributes of a converted node that hold float32 values or name the type float32. Float parameters stay. */
 
+import { ownEntry } from '../../../own_entry.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { Attribute, Node } from '../model/types.js'
@@ -39,7 +40,7 @@ export async function convertAttributes(node: Node, half: HalfCodes): Promise<vo
   if (node.opType === 'ConstantOfShape' && !node.attribute('value')) {
     node.setAttribute('value', { type: 'TENSOR', value: tensorOf([0], { dtype: half.dtype }) })
   }
-  const named = TYPE_ATTRIBUTES[node.opType]
+  const named = ownEntry(TYPE_ATTRIBUTES, node.opType)
   if (!named) return
   const given = node.attribute(named.name)?.value
   if (given === undefined ? named.isWritten : Number(given) === FLOAT) {

@@ -3,6 +3,8 @@ import type { OnnxModel } from '../model/model.js'
 
 export class FreshNames {
   readonly #taken = new Set<string>()
+  /** The number to try next, by base. */
+  readonly #counts = new Map<string, number>()
 
   constructor(model: OnnxModel) {
     for (const graph of model.graphs()) {
@@ -18,7 +20,9 @@ export class FreshNames {
   /** `base`, or `base` with a number. */
   take(base: string): string {
     let name = base
-    for (let count = 1; this.#taken.has(name); count++) name = `${base}_${count}`
+    let count = this.#counts.get(base) ?? 1
+    for (; this.#taken.has(name); count++) name = `${base}_${count}`
+    this.#counts.set(base, count)
     this.#taken.add(name)
     return name
   }

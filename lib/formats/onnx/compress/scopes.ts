@@ -62,7 +62,7 @@ export function replaceNode(
   node: Node,
   others: readonly Parameters<Graph['addNode']>[0][],
 ): void {
-  const at = graph.nodes.indexOf(node)
+  const at = graph.message.indexOf(node.message)
   // Two nodes cannot make one value, so the old one gives its names up first; nothing reads the index meanwhile.
   const outputs = node.outputs
   node.outputs = outputs.map((name) => `${name}\u0000replaced`)

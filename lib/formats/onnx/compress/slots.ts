@@ -1,4 +1,5 @@
 /** Which types the inputs and outputs of a node may have, looked up in the table of operators. */
+import { ownEntry } from '../../../own_entry.js'
 import { standardDomain } from '../model/node.js'
 import type { Node } from '../model/types.js'
 import { OPERATOR_SLOTS } from './operator_slots.js'
@@ -55,7 +56,7 @@ const SIGNATURES = new Map<string, Signature>()
 /** The signature of a node's operator; undefined for an operator that the table lacks. */
 export function signatureOf(node: Node, opsets: Opsets): Signature | undefined {
   const domain = standardDomain(node.domain)
-  const versions = OPERATOR_SLOTS[domain]?.[node.opType]?.split('|')
+  const versions = ownEntry(ownEntry(OPERATOR_SLOTS, domain) ?? {}, node.opType)?.split('|')
   const opset = Number(opsets.get(domain) ?? 1)
   const row = versions?.findLast((each) => Number.parseInt(each, 10) <= opset)
   if (row === undefined) return undefined

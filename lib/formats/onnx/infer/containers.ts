@@ -1,5 +1,6 @@
 /** Types of sequences and optional values, and of what is taken from them. */
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { ownEntry } from '../../../own_entry.js'
 import type { ValueType } from '../model/types.js'
 import { DTYPE_OF_CODE } from '../schema.js'
 import { axisOf, commonDims, dimsOf, isKnown } from './dims.js'
@@ -7,14 +8,14 @@ import type { NodeView } from './node_view.js'
 
 /** The type of output 0 of an operator of sequences or optional values; undefined for others. */
 export function containerTypeOf(node: NodeView): ValueType | undefined {
-  return node.domain === '' ? RULES[node.opType]?.(node) : undefined
+  return node.domain === '' ? ownEntry(RULES, node.opType)?.(node) : undefined
 }
 
 const RULES: Readonly<Record<string, (node: NodeView) => ValueType | undefined>> = {
   SequenceEmpty: (node) => sequenceOf({ kind: 'tensor', dtype: dtypeOf(node.int('dtype', FLOAT)) }),
   SequenceConstruct: (node) => {
-    const types = node.inputs.map((_, input) => node.type(input))
-    return sequenceOf(types.reduce((one, other) => commonType(one, other)))
+    const [first, ...others] = node.inputs.map((_, input) => node.type(input))
+    return sequenceOf(others.reduce(commonType, first))
   },
   SequenceInsert: (node) => {
     const type = node.type(0)
@@ -84,7 +85,7 @@ function splitToSequence(node: NodeView): ValueType | undefined {
     const isKept = node.int('keepdims', 1) !== 0
     return sequenceOf({ kind: 'tensor', dtype, shape: isKept ? dims.with(axis, 1) : dims.toSpliced(axis, 1) })
   }
-  const [size, length] = [node.numbers(1), dims[axis]!]
+  const [size, length] = [node.integers(1), dims[axis]!]
   const isEven =
     size?.length === 1 && node.dims(1)?.length === 0 && isKnown(length) && length % size[0]! === 0
   return sequenceOf({ kind: 'tensor', dtype, shape: dims.with(axis, isEven ? size[0]! : null) })

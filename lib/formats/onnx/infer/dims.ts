@@ -9,9 +9,16 @@ import { addSymbols, divideSymbols, multiplySymbols } from './symbolic.js'
 export type Dims = readonly (number | string | null)[]
 export type Dim = Dims[number]
 
+/**
+ * Ranks above are not followed: a chain of `Unsqueeze`, and a thousand inputs of one value with a thousand axes, cost no more
+ * than their nodes.
+ */
+export const MAX_INFERRED_RANK = 255
+
 /** Shape of a declared type; names that are empty, and negative extents, say nothing. */
 export function dimsOf(shape: readonly Dimension[] | undefined): Dims | undefined {
-  return shape?.map((extent) => {
+  if (!shape || shape.length > MAX_INFERRED_RANK) return undefined
+  return shape.map((extent) => {
     if (typeof extent === 'bigint' || extent === '') return null
     return typeof extent === 'number' && extent < 0 ? null : extent
   })

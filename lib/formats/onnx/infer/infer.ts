@@ -9,15 +9,8 @@ import type { ModelFunction } from '../model/model_function.js'
 import { sortedNodes } from '../model/node_order.js'
 import type { Attribute, Graph, Node, ValueType } from '../model/types.js'
 import { containerTypeOf } from './containers.js'
-import { type Dims, dimsOf, isKnown, merged } from './dims.js'
-import {
-  type Known,
-  knownOfInitializer,
-  MAX_INFERRED_RANK,
-  type NodeContext,
-  NodeView,
-  type Scope,
-} from './node_view.js'
+import { type Dims, dimsOf, isKnown, MAX_INFERRED_RANK, merged } from './dims.js'
+import { type Known, knownOfInitializer, type NodeContext, NodeView, type Scope } from './node_view.js'
 import { shapesOf } from './shapes.js'
 import { subgraphOutputs } from './subgraphs.js'
 import { outputTypeOf } from './types.js'
@@ -78,6 +71,9 @@ interface Place {
  */
 const MAX_INNER_VISITS = 200_000
 
+/** Subgraphs and functions inside each other that are followed; a chain of functions may be as long as the file. */
+const MAX_NESTING = 100
+
 class InferenceRun implements Inference {
   readonly types = new Map<Graph, Map<string, ValueType>>()
   readonly #conflicts = new Map<string, TypeConflict>()
@@ -89,6 +85,7 @@ class InferenceRun implements Inference {
   readonly #open = new Set<ModelFunction>()
   readonly #orders = new Map<Graph | ModelFunction, readonly Node[]>()
   #visits = 0
+  #nesting = 0
 
   constructor({ graph, functions, hasOldInitializers = false, isOpen = () => false }: InferOptions) {
     this.#main = graph
@@ -101,7 +98,7 @@ class InferenceRun implements Inference {
     return [...this.#conflicts.values()]
   }
 
-  /** @returns what is known of the outputs; undefined beyond the limit of visits */
+  /** @returns what is known of the outputs; undefined beyond the limits of visits and nesting */
   graph(
     graph: Graph,
     inputs: readonly (Known | undefined)[],
@@ -157,7 +154,7 @@ class InferenceRun implements Inference {
     this.#conflicts.set(`${conflict.graph.message.edits} ${conflict.graph.name} ${conflict.name}`, conflict)
   }
 
-  /** @returns false beyond the limit of visits */
+  /** @returns false beyond the limits of visits and nesting */
   #nodes(
     owner: Graph | ModelFunction,
     nodes: readonly Node[],
@@ -165,7 +162,8 @@ class InferenceRun implements Inference {
     note: (name: string, found: Known | undefined) => void,
   ): boolean {
     if (owner !== this.#main) this.#visits += nodes.length
-    if (this.#visits > MAX_INNER_VISITS) return false
+    if (this.#visits > MAX_INNER_VISITS || this.#nesting === MAX_NESTING) return false
+    this.#nesting += 1
     const { opsets, outer: scope, attributeOf } = place
     const context: NodeContext = {
       opsetOf: (domain) => Number(opsets.get(domain) ?? 0),
@@ -178,6 +176,7 @@ class InferenceRun implements Inference {
       const outputs = this.#outputsOf(view)
       for (const [at, name] of view.outputs.entries()) if (name !== '') note(name, outputs[at])
     }
+    this.#nesting -= 1
     return true
   }
 
@@ -282,7 +281,7 @@ function joined(
     return { type: { ...inferred, ...declared, dtype: inferred.dtype }, isConflict: false }
   if (declared.dtype !== inferred.dtype) return { type: declared, isConflict: true }
   const [known, other] = [dimsOf(declared.shape), dimsOf(inferred.shape)]
-  if (!other) return own
+  if (!other || (declared.shape && !known)) return own
   if (!known) return { type: { ...declared, shape: other }, isConflict: false }
   if (other.length !== known.length) return { type: declared, isConflict: true }
   const dims = known.map((dim, axis) => (isKnown(dim) ? dim : merged(dim, other[axis]!)!))

@@ -58,7 +58,8 @@ function setShapes(
   shapes: ReadonlyMap<string, readonly Dimension[]>,
 ): InputShapeChange {
   const { graph } = model
-  const types = new Map([...shapes].map(([name, shape]) => [name, inputType(graph, name, shape)]))
+  const inputs = new Map(graph.inputs.map(({ name, type }) => [name, type]))
+  const types = new Map([...shapes].map(([name, shape]) => [name, inputType(graph, inputs, name, shape)]))
   const before = model.inferTypes()
   for (const [name, type] of types) graph.setType(name, type)
   const dependent = dependentParts(graph, new Set(types.keys()))
@@ -82,13 +83,12 @@ function setShapes(
 }
 
 /** The type of an input with another shape. */
-function inputType(graph: Graph, name: string, shape: readonly Dimension[]): ValueType {
-  const input = graph.inputs.find((each) => each.name === name)
-  if (!input || graph.hasInitializer(name)) {
-    const inputs = graph.inputs.map((each) => each.name).filter((each) => !graph.hasInitializer(each))
-    throw refused('ERR_GRAPH', `${valueText(name)} is not an input of the graph${nearestText(name, inputs)}`)
+function inputType(graph: Graph, inputs: Types, name: string, shape: readonly Dimension[]): ValueType {
+  const type = inputs.get(name)
+  if (!type || graph.hasInitializer(name)) {
+    const names = [...inputs.keys()].filter((each) => !graph.hasInitializer(each))
+    throw refused('ERR_GRAPH', `${valueText(name)} is not an input of the graph${nearestText(name, names)}`)
   }
-  const { type } = input
   if (type.kind !== 'tensor') throw refused('ERR_GRAPH', `Input ${valueText(name)} is no dense tensor.`)
   const bad = shape.find((extent) => !isDimension(extent))
   if (bad !== undefined) {

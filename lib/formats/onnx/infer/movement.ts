@@ -8,13 +8,14 @@ import {
   differenceOf,
   extent,
   isKnown,
+  MAX_INFERRED_RANK,
   merged,
   productOf,
   productOfAll,
   quotientOf,
   sumOf,
 } from './dims.js'
-import { MAX_INFERRED_RANK, type NodeView } from './node_view.js'
+import type { NodeView } from './node_view.js'
 
 export function transpose(node: NodeView): Dims | undefined {
   const dims = node.dims(0)
@@ -87,8 +88,8 @@ export function slice(node: NodeView): Dims | undefined {
   const isOld = node.opset < 10
   const starts = isOld ? node.ints('starts') : node.values(1)
   const ends = isOld ? node.ints('ends') : node.values(2)
-  const axes = isOld ? node.ints('axes') : node.numbers(3)
-  const steps = isOld ? undefined : node.numbers(4)
+  const axes = isOld ? node.ints('axes') : node.integers(3)
+  const steps = isOld ? undefined : node.integers(4)
   if (!isOld && node.has(3) && !axes) return dims.map(() => null)
   const count = starts?.length ?? ends?.length ?? axes?.length
   if (count === undefined) return dims.map(() => null)
@@ -155,7 +156,7 @@ export function pad(node: NodeView): Dims | undefined {
   const dims = node.dims(0)
   if (!dims) return undefined
   const pads = node.opset < 2 ? node.ints('paddings') : node.opset < 11 ? node.ints('pads') : node.values(1)
-  const given = node.opset < 18 ? undefined : node.numbers(3)
+  const given = node.opset < 18 ? undefined : node.integers(3)
   if (!pads || (node.opset >= 18 && node.has(3) && !given)) return dims.map(() => null)
   const axes = given ? given.map((axis) => axisOf(axis, dims.length)) : [...dims.keys()]
   if (axes.includes(undefined) || pads.length !== 2 * axes.length) return undefined

@@ -35,9 +35,6 @@ export type Scope = (name: string) => Known | undefined
 /** Longest list of numbers that is followed: shapes have at most 255 axes. */
 export const MAX_SHAPE_VALUES = 256
 
-/** Ranks from here on are not followed, so that a long chain of `Unsqueeze` costs no more than its nodes. */
-export const MAX_INFERRED_RANK = 255
-
 export interface NodeContext {
   /** Version of the operator set of a domain; 0 where the model does not import it. */
   readonly opsetOf: (domain: string) => number
@@ -107,6 +104,12 @@ export class NodeView {
     return values?.every((value) => typeof value === 'number') ? (values as readonly number[]) : undefined
   }
 
+  /** As `numbers`, where all are integers: a file may declare axes and counts as floats. */
+  integers(input: number): readonly number[] | undefined {
+    const numbers = this.numbers(input)
+    return numbers?.every(Number.isSafeInteger) ? numbers : undefined
+  }
+
   /** Undefined where the node has none, and for a reference that nothing resolves. */
   attribute(name: string): Attribute | undefined {
     const attribute = this.node.attribute(name)
@@ -119,12 +122,12 @@ export class NodeView {
   int(name: string): number | undefined
   int(name: string, absent?: number): number | undefined {
     const value = this.attribute(name)?.value
-    return typeof value === 'number' ? value : absent
+    return Number.isSafeInteger(value) ? (value as number) : absent
   }
 
   ints(name: string): readonly number[] | undefined {
     const value = this.attribute(name)?.value
-    return Array.isArray(value) && value.every((each) => typeof each === 'number') ? value : undefined
+    return Array.isArray(value) && value.every(Number.isSafeInteger) ? value : undefined
   }
 
   text(name: string): string | undefined {

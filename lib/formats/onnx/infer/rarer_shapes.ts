@@ -90,7 +90,7 @@ function linearAttention(node: NodeView): Shapes {
 function fourier(node: NodeView): Dims | undefined {
   const dims = node.dims(0)
   if (!dims || dims.length < 2) return undefined
-  const given = node.opset < 20 ? node.int('axis', 1) : node.has(2) ? node.numbers(2)?.[0] : -2
+  const given = node.opset < 20 ? node.int('axis', 1) : node.has(2) ? node.integers(2)?.[0] : -2
   const isOneSided = node.int('onesided', 0) !== 0
   const hasLength = node.has(1)
   const isInverse = node.int('inverse', 0) !== 0
@@ -114,7 +114,7 @@ function affineGrid(node: NodeView): Dims | undefined {
 
 /** Columns that become an image: the second axis holds the elements of a block for each channel. */
 function image(node: NodeView): Dims | undefined {
-  const [dims, sizes, block] = [node.dims(0), node.values(1), node.numbers(2)]
+  const [dims, sizes, block] = [node.dims(0), node.values(1), node.integers(2)]
   if (dims?.length !== 3) return undefined
   const count = sizes?.length ?? node.dims(1)?.[0]
   if (!isKnown(count) || count > 8) return undefined

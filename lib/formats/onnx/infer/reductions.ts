@@ -9,7 +9,7 @@ function axesOf(node: NodeView, since: number): readonly number[] | 'absent' | '
     const isUnclear = node.has(1) || node.node.attribute('axes') !== undefined
     return node.ints('axes') ?? (isUnclear ? 'unknown' : 'absent')
   }
-  return node.has(1) ? (node.numbers(1) ?? 'unknown') : 'absent'
+  return node.has(1) ? (node.integers(1) ?? 'unknown') : 'absent'
 }
 
 /** Other values than 1 drop the axis. */

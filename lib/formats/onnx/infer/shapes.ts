@@ -4,6 +4,7 @@
  *
  * Source: the operator specifications of ONNX; agreement with onnx.shape_inference is tested on models of all of them.
  */
+import { ownEntry } from '../../../own_entry.js'
 import { asExtent, broadcast, commonDims, type Dims, merged } from './dims.js'
 import { attention, einsum, gemm, matmul, recurrent } from './linear.js'
 import {
@@ -42,7 +43,7 @@ export function shapesOf(node: NodeView): readonly (Dims | undefined)[] {
   if (!/^$|^ai[.]onnx[.]/.test(node.domain)) return []
   const first = FIRST.get(node.opType)
   if (first) return [first(node)]
-  return (ALL.get(node.opType) ?? RARER_SHAPES[node.opType])?.(node) ?? []
+  return (ALL.get(node.opType) ?? ownEntry(RARER_SHAPES, node.opType))?.(node) ?? []
 }
 
 /** Output 0 has the shape of input 0. */

@@ -1,4 +1,5 @@
 /** What is known of the outputs of nodes that run subgraphs: `If`, `Loop`, `Scan` and `SequenceMap`. */
+import { ownEntry } from '../../../own_entry.js'
 import type { Graph, ValueType } from '../model/types.js'
 import { commonType } from './containers.js'
 import { axisOf, type Dim, type Dims, dimsOf, merged } from './dims.js'
@@ -8,7 +9,7 @@ type Outputs = readonly (Known | undefined)[]
 
 /** Undefined for other nodes. */
 export function subgraphOutputs(node: NodeView): Outputs | undefined {
-  return node.domain === '' ? RULES[node.opType]?.(node) : undefined
+  return node.domain === '' ? ownEntry(RULES, node.opType)?.(node) : undefined
 }
 
 const RULES: Readonly<Record<string, (node: NodeView) => Outputs | undefined>> = {
@@ -44,7 +45,7 @@ function loop(node: NodeView): Outputs {
       node.inferGraph(body, [...fixed, ...types.map((type, at) => knownOf(open(type, declared[at])))]),
     1,
   )
-  const trips = node.numbers(0)
+  const trips = node.integers(0)
   // The condition may end the loop earlier.
   const iterations = trips && !node.has(1) && isAlwaysTrue(body) ? (trips[0] ?? null) : null
   return node.outputs.map((_, at) =>

@@ -1,5 +1,6 @@
 /** Types of the outputs of operators, by the generated table and by attributes. */
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { ownEntry } from '../../../own_entry.js'
 import type { Attribute, ValueType } from '../model/types.js'
 import { DTYPE_OF_CODE } from '../schema.js'
 import type { NodeView } from './node_view.js'
@@ -42,10 +43,8 @@ function typeOfPart(node: NodeView, part: string, output: number): ValueType | u
   const { domain } = node.node
   if (domain === 'ai.onnx.preview.training' && node.opType !== 'Gradient')
     return typeLike(node, optimizedInput(node, output))
-  const dtype = (domain === '' ? BY_ATTRIBUTE : domain === 'ai.onnx.ml' ? CLASSIC : {})[node.opType]?.(
-    node,
-    output,
-  )
+  const rules = domain === '' ? BY_ATTRIBUTE : domain === 'ai.onnx.ml' ? CLASSIC : {}
+  const dtype = ownEntry(rules, node.opType)?.(node, output)
   return dtype === undefined ? undefined : { kind: 'tensor', dtype }
 }
 

@@ -3,6 +3,7 @@
  * numbers, symbolic dimensions, or null.
  */
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { ownEntry } from '../../../own_entry.js'
 import { DTYPE_OF_CODE } from '../schema.js'
 import {
   axisOf,
@@ -20,7 +21,7 @@ import { MAX_SHAPE_VALUES, type NodeView } from './node_view.js'
 
 /** The elements of output 0; undefined where they are not followed. */
 export function valuesOfOutput(node: NodeView): Dims | undefined {
-  const values = RULES[node.opType]?.(node)
+  const values = ownEntry(RULES, node.opType)?.(node)
   return values && values.length <= MAX_SHAPE_VALUES ? values : undefined
 }
 
@@ -86,7 +87,7 @@ function concat(node: NodeView): Dims | undefined {
 }
 
 function gather(node: NodeView): Dims | undefined {
-  const [values, indices] = [node.values(0), node.numbers(1)]
+  const [values, indices] = [node.values(0), node.integers(1)]
   if (!values || !indices || node.dims(0)?.length !== 1 || (node.dims(1)?.length ?? 2) > 1) return undefined
   const found = indices.map((index) => axisOf(index, values.length))
   return found.includes(undefined) ? undefined : found.map((at) => values[at!]!)
@@ -95,8 +96,10 @@ function gather(node: NodeView): Dims | undefined {
 function slice(node: NodeView): Dims | undefined {
   const values = node.values(0)
   const isOld = node.opset < 10
-  const [starts, ends] = isOld ? [node.ints('starts'), node.ints('ends')] : [node.numbers(1), node.numbers(2)]
-  const steps = isOld || !node.has(4) ? [1] : node.numbers(4)
+  const [starts, ends] = isOld
+    ? [node.ints('starts'), node.ints('ends')]
+    : [node.integers(1), node.integers(2)]
+  const steps = isOld || !node.has(4) ? [1] : node.integers(4)
   const [start, end, step] = [starts?.[0], ends?.[0], steps?.[0]]
   const isList = node.dims(0)?.length === 1 && starts?.length === 1
   if (!values || !isList || start === undefined || end === undefined || !step) return undefined
@@ -175,7 +178,7 @@ function where(node: NodeView): Dims | undefined {
 }
 
 function constantOfShape(node: NodeView): Dims | undefined {
-  const counts = node.numbers(0)
+  const counts = node.integers(0)
   const tensor = node.attribute('value')?.tensors[0]
   if (!counts || counts.length > 1 || tensor?.kind !== 'dense' || !INTEGERS.has(tensor.dtype))
     return undefined
@@ -186,7 +189,7 @@ function constantOfShape(node: NodeView): Dims | undefined {
 }
 
 function expand(node: NodeView): Dims | undefined {
-  const [values, counts] = [node.values(0), node.numbers(1)]
+  const [values, counts] = [node.values(0), node.integers(1)]
   if (values?.length !== 1 || !counts || counts.length > 1) return undefined
   const count = counts[0] ?? 1
   return count < 0 || count > MAX_SHAPE_VALUES ? undefined : Array(count).fill(values[0]!)
@@ -194,7 +197,7 @@ function expand(node: NodeView): Dims | undefined {
 
 function rangeOf(node: NodeView): Dims | undefined {
   const [count] = range(node)
-  const [start, , delta] = [0, 1, 2].map((input) => node.numbers(input)?.[0])
+  const [start, , delta] = [0, 1, 2].map((input) => node.integers(input)?.[0])
   const isFollowed = INTEGERS.has(node.dtype(0)) && isKnown(count) && count <= MAX_SHAPE_VALUES
   if (!isFollowed || start === undefined || delta === undefined) return undefined
   return Array.from({ length: count }, (_, at) => start + at * delta)

@@ -218,7 +218,13 @@ export class ProtoGraph implements GraphInterface {
     const found = this.#index().initializer(name)
     if (!found) throw unknown('initializer', name, this.initializerNames)
     if (!this.#index().isInput(name)) this.#refuseUsed(name)
-    this.message.remove(found.list, found.field)
+    // Another one of the same name may be found next.
+    const isRepeated = this.#index().repeatsInitializers
+    this.#follow((names) => {
+      this.message.remove(found.list, found.field)
+      names.setInitializer(name, undefined)
+    })
+    if (isRepeated) this.#names = undefined
   }
 
   initializerFields(list: InitializerList): readonly InitializerField[] {
@@ -494,7 +500,7 @@ export const GRAPHS: Graphs = {
   isGraph: ProtoGraph.isGraph,
 }
 
-function initializerName(list: InitializerList, field: MessageField): string {
+export function initializerName(list: InitializerList, field: MessageField): string {
   if (field.kind === 'tensor') return field.name
   return (list === 'initializer' ? field : field.message('values'))?.text('name') ?? ''
 }

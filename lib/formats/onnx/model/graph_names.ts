@@ -38,6 +38,8 @@ export class GraphNames {
   edits: number
   /** Nodes with subgraphs, which may use names of this graph. */
   readonly subgraphs = new Map<Node, readonly Graph[]>()
+  /** Whether a name has several initializers, of which the first wins. */
+  readonly repeatsInitializers: boolean
   readonly #message: Message
   readonly #byName = new Map<string, Occurrences>()
   /** Names of inputs and outputs in file order, made when they are asked for. */
@@ -50,6 +52,7 @@ export class GraphNames {
       for (const message of graph.message.messages(list)) this.declare(list, message.text(field), message)
     // The first of equal names wins.
     for (const each of initializers) this.#entry(each.name).initializer ??= each
+    this.repeatsInitializers = initializers.some(({ name, field }) => this.initializer(name)?.field !== field)
     for (const node of graph.nodes) this.add(node)
   }
 
@@ -65,7 +68,7 @@ export class GraphNames {
     return this.#byName.get(name)?.initializer
   }
 
-  setInitializer(name: string, initializer: InitializerField): void {
+  setInitializer(name: string, initializer: InitializerField | undefined): void {
     this.#entry(name).initializer = initializer
   }
 

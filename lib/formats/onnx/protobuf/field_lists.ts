@@ -97,6 +97,15 @@ export class FieldLists {
     return item.chunk?.owner === this && item.chunk.number === number
   }
 
+  /** Position of an item that is held, in the list of its field. */
+  indexOf(item: Listed): number {
+    const chunk = item.chunk!
+    let before = 0
+    for (let at = this.#range(chunk.number)[0]; this.#chunks[at] !== chunk; at++)
+      before += this.#chunks[at]!.items.length
+    return before + chunk.items.indexOf(item)
+  }
+
   remove(item: Listed): void {
     const { items } = item.chunk!
     items.splice(items.indexOf(item), 1)

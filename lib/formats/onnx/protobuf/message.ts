@@ -399,6 +399,11 @@ export class Message implements Listed {
     return this.#lists?.holds(fieldInfo(this.type, name).number, field) === true
   }
 
+  /** Position of an occurrence that the message holds, without looking at the others. */
+  indexOf(field: MessageField): number {
+    return this.#lists!.indexOf(field)
+  }
+
   /** Keeps the occurrences of a field for which `keeps` is true. @returns the number of removed occurrences */
   filter(name: string, keeps: (field: MessageField, index: number) => boolean): number {
     const fields = this.fieldsOf(name)

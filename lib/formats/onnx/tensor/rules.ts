@@ -114,6 +114,7 @@ function place(header: TensorHeader, dtype: Dtype, count: number, where: TensorP
   if (header.hasSegment) {
     const message = `${nameOf(header)} is a segment of a larger tensor, which is kept but not decoded.`
     where.report.note('ERR_UNSUPPORTED', message, placeOf(where, 'segment'))
+    noteRaggedRuns(header, where)
     return { kind: 'none', reason: 'it is a segment of a larger tensor' }
   }
   if (header.unknownLocation !== undefined) {
@@ -210,6 +211,15 @@ function noteStrayFields(header: TensorHeader, dtype: Dtype, where: TensorPlace)
   for (const [number, { byteLength }] of header.payloads) {
     if (number === counting || byteLength === 0) continue
     const message = `${nameOf(header)} has values in field ${number} too, which are ignored; field ${counting} is read.`
+    deviation(where, '', 'ERR_HEADER', message)
+  }
+}
+
+/** Reports packed numbers of a wrong length in fields that are not read: protobuf refuses the message. */
+function noteRaggedRuns(header: TensorHeader, where: TensorPlace): void {
+  for (const [number, { raggedBytes }] of header.payloads) {
+    if (raggedBytes === undefined) continue
+    const message = `${nameOf(header)} has a packed run of ${raggedBytes} bytes in field ${number}, which is no multiple of its entries.`
     deviation(where, '', 'ERR_HEADER', message)
   }
 }

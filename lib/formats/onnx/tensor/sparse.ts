@@ -40,6 +40,8 @@ export interface SparseHeader {
   readonly values?: TensorPart
   readonly indices?: TensorPart
   readonly dims: readonly (number | bigint)[]
+  /** A part that occurs more than once. Protobuf merges the occurrences; no writer makes them. */
+  readonly repeated?: 'values' | 'indices'
 }
 
 /** A part that passed its checks. */
@@ -63,14 +65,21 @@ export interface CheckedSparse {
 export function* walkSparse(cursor: WireCursor, end: number): Steps<SparseHeader> {
   let values: TensorPart | undefined
   let indices: TensorPart | undefined
+  let repeated: SparseHeader['repeated']
   const dims: (number | bigint)[] = []
   function* part(start: number, partEnd: number): Steps<TensorPart> {
     cursor.position = start
     return { header: yield* walkTensor(cursor, partEnd), start, end: partEnd }
   }
   function* take(number: number, start: number, fieldEnd: number): Steps<void> {
-    if (number === SPARSE.values) values = yield* part(start, fieldEnd)
-    if (number === SPARSE.indices) indices = yield* part(start, fieldEnd)
+    if (number === SPARSE.values) {
+      if (values) repeated = 'values'
+      values = yield* part(start, fieldEnd)
+    }
+    if (number === SPARSE.indices) {
+      if (indices) repeated = 'indices'
+      indices = yield* part(start, fieldEnd)
+    }
     if (number === SPARSE.dims) yield* packed(start, fieldEnd)
   }
   function* packed(start: number, fieldEnd: number): Steps<void> {
@@ -86,11 +95,19 @@ export function* walkSparse(cursor: WireCursor, end: number): Steps<SparseHeader
     if (number === SPARSE.dims && wireType === VARINT) addDim(dims, cursor.int64())
     return wireType === LENGTH ? take(number, valueStart, position) : undefined
   })
-  return { ...(values && { values }), ...(indices && { indices }), dims }
+  return { ...(values && { values }), ...(indices && { indices }), dims, ...(repeated && { repeated }) }
 }
 
 /** Undefined for a tensor that cannot be listed, which is reported. @throws TileworkError where the report throws */
 export function checkSparse(header: SparseHeader, where: TensorPlace): CheckedSparse | undefined {
+  if (header.repeated) {
+    const message = `A sparse tensor has ${header.repeated} more than once; they are not merged.`
+    where.report.broken('ERR_DUPLICATE', message, {
+      path: pathOf(where, header.repeated),
+      offset: where.offset,
+    })
+    return undefined
+  }
   const values = checkPart(header.values, 'values', where)
   const shape = checkDenseShape(header.dims, where)
   if (!values || !shape) return undefined
