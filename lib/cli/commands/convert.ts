@@ -287,7 +287,7 @@ async function choosePaths(paths: readonly string[]): Promise<FilePaths> {
       'The input - is a list of files on stdin, which needs --out-dir DIR.',
     )
   }
-  if (output === '-') {
+  if (output === '-' || output === '/dev/stdout') {
     const advice = 'name a file (./- for a file named -)'
     throw new TileworkError('ERR_ARGUMENT', `convert does not write to stdout; ${advice}.`)
   }
