@@ -52,6 +52,18 @@ describe('castLosses', () => {
   })
 })
 
+describe('a type that numpy lacks', () => {
+  it('is named on stderr, because the file holds raw items', async () => {
+    const input = inFolder('named.safetensors')
+    await save(input, [tensor(Float32Array.of(0.25, -0.5), { name: 'w' })])
+    const to = async (name: string, dtype: string) =>
+      (await runCli(['convert', input, inFolder(name), '--dtype', dtype])).stderr
+    expect(await to('raw.npz', 'bf16')).toMatch(/raw\.npz: numpy has no bfloat16; npz stores raw items/)
+    expect(await to('named.npz', 'float16')).toBe('')
+    expect(await to('named.onnx', 'bf16')).toBe('')
+  })
+})
+
 describe('a cast that destroys values', () => {
   const input = inFolder('weights.safetensors')
   const write = () =>

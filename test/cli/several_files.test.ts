@@ -1,5 +1,5 @@
 /** `tilework check` and `inspect` of several files, and of patterns that the shell did not expand. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { save, tensor } from '../../lib/index.js'
 import { runCli, runJson } from './run_cli.js'
@@ -40,6 +40,20 @@ describe.each(['check', 'inspect'])('%s', (command) => {
 
   it('never takes a file that exists for a pattern', async () => {
     expect((await runJson<Report>([command, LITERAL])).file).toBe(LITERAL)
+  })
+
+  it('takes the bytes of stdin as -', async () => {
+    const bytes = readFileSync(FIRST)
+    const stdin = async function* () {
+      yield bytes.subarray(0, 20)
+      yield bytes.subarray(20)
+    }
+    const { code, stdout } = await runCli([command, '-', '--json'], { stdin })
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { file: '-', findings: [] }])
+  })
+
+  it.skipIf(process.platform === 'win32')('names - for an input that is a pipe', async () => {
+    expect((await runCli([command, '/dev/null'])).stderr).toContain('inspect and check take a pipe as -.')
   })
 
   it('refuses a pattern without a match, and does the others', async () => {

@@ -110,6 +110,7 @@ describe('wrong use', () => {
 
   it.each([
     [['convert', 'a.btf', '-'], 'stdout'],
+    [['convert', 'a.btf', '/dev/stdout', '--format', 'npy'], 'does not write to stdout'],
     [['convert', 'no/*.btf', 'd'], "tilework convert 'no/*.btf' --out-dir d"],
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'nope'], 'The base folder nope does not exist.'],
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'package.json'], 'package.json is not a folder.'],

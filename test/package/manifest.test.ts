@@ -66,7 +66,7 @@ describe('package.json', () => {
       'commander',
       'node-gyp-build',
       'picocolors',
-      'tinyglobby',
+      'picomatch',
     ])
   })
 })

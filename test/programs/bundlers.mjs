@@ -26,9 +26,9 @@ import webpack from 'webpack'
 import { ROOT } from '../../scripts/toolchain.mjs'
 import { pack, run, step } from './packed.mjs'
 
-/** Reorders by the addon, and writes and opens files, because formats are loaded on demand. */
+/** Reorders by the addon, writes and opens files and searches a pattern, because formats and search load on demand. */
 const PROGRAM = `
-import { open, reorder, serialize, tensor, TileworkError } from 'tilework'
+import { matchFiles, open, reorder, serialize, tensor, TileworkError } from 'tilework'
 import { OnnxModel } from 'tilework/onnx'
 
 async function main() {
@@ -41,6 +41,8 @@ async function main() {
     if (format === 'onnx' && !(file.onnx instanceof OnnxModel)) throw new Error('two classes OnnxModel')
     file.close()
   }
+  const found = await matchFiles('package.*')
+  if (found.join() !== 'package.json') throw new Error('wrong files: ' + found)
   return 'reordered'
 }
 

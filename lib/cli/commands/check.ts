@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { check as checkInput, type Finding, type Level } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
-import { addReadOptions, type ReadChoice, readChoice } from '../files/open_input.js'
+import { addReadOptions, inputOf, type ReadChoice, readChoice } from '../files/open_input.js'
 import { formatCount } from '../text/byte_count.js'
 import { findingLine } from '../text/finding_line.js'
 import { printable } from '../text/printable.js'
@@ -24,6 +24,7 @@ const EXAMPLES = `
 Examples:
   tilework check model.btf
   tilework check 'uploads/**/*.btf' --level strict
+  curl -s https://example.org/model.onnx | tilework check -
 
 A file may be a pattern in quotes: *, **, ?, […], {…,…}, !(…). For several files the last line, on stderr, counts them.
 Exit code 1 when a finding is an error, 2 when a file is of no known format; of several files the highest.`
@@ -35,7 +36,7 @@ export function addCheck(program: Command, terminal: Terminal, finish: (code: Ex
     .description(
       'Checks files by the rules of their format, including costly checks, and prints one line per finding: severity, code, path (unless the message has it), @offset, message.',
     )
-    .argument('<files...>', 'files of any known format, or patterns in quotes')
+    .argument('<files...>', 'files of any known format, patterns in quotes, or - for stdin')
     .addOption(
       new Option(
         '--level <level>',
@@ -65,7 +66,7 @@ export function check(
     json: options.json === true,
     report: async (file: string): Promise<CheckReport> => {
       const { signal } = terminal
-      const findings = await checkInput(file, { level, signal, ...readChoice(options) })
+      const findings = await checkInput(inputOf(file, terminal), { level, signal, ...readChoice(options) })
       counts[outcomeOf(findings)]++
       return { file, level, findings }
     },

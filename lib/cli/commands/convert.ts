@@ -24,6 +24,7 @@ import { lossesLine } from '../text/losses_line.js'
 import { numberList } from '../text/parse_shape.js'
 import { printable, printJson } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
+import { rawItemsLine } from '../text/raw_items_line.js'
 import { shellQuote } from '../text/shell_quote.js'
 import type { Terminal } from '../text/terminal.js'
 import { convertMany } from './convert_many.js'
@@ -286,7 +287,7 @@ async function choosePaths(paths: readonly string[]): Promise<FilePaths> {
       'The input - is a list of files on stdin, which needs --out-dir DIR.',
     )
   }
-  if (output === '-') {
+  if (output === '-' || output === '/dev/stdout') {
     const advice = 'name a file (./- for a file named -)'
     throw new TileworkError('ERR_ARGUMENT', `convert does not write to stdout; ${advice}.`)
   }
@@ -333,6 +334,8 @@ function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): 
   if (empty !== undefined) stderr.write(`tilework: ${printable(empty)}\n`)
   const lost = lossesLine(input, losses)
   if (lost !== undefined) stderr.write(`tilework: ${lost}\n`)
+  const raw = rawItemsLine(output, format, tensors)
+  if (raw !== undefined) stderr.write(`tilework: ${raw}\n`)
   if (droppedNodes > 0 && !selectsTensors(flags)) {
     const nodes = formatCount(droppedNodes, 'node')
     const line = `${input} is a model of ${nodes}; ${output} holds its weights and not its graph.`

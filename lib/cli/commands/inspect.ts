@@ -98,7 +98,7 @@ export function addInspect(program: Command, terminal: Terminal, finish: (code: 
     .command('inspect')
     .summary('summarize files and list their tensors')
     .description('Summarizes files and lists their tensors: names, element types, shapes, layouts and sizes.')
-    .argument('<files...>', 'files of any known format, or patterns in quotes')
+    .argument('<files...>', 'files of any known format, patterns in quotes, or - for stdin')
     .option('--filter <pattern>', 'list the tensors whose names match')
     .addOption(new Option('--sort <key>', 'order of the list; bytes: largest first').choices(SORT_KEYS))
     .option('--limit <n>', 'list no more than n tensors', parseLimit)
@@ -130,7 +130,7 @@ export function inspect(
 }
 
 async function reportFile(path: string, options: InspectOptions, terminal: Terminal): Promise<InspectReport> {
-  const file = await openInput(path, options)
+  const file = await openInput(path, options, terminal)
   try {
     const { all, matching, listed } = selectListed(file.tensors, options)
     const { format, byteLength } = file

@@ -1,6 +1,8 @@
 /** Opens the input of a command, and marks a failure to do so, for the message and the exit code. */
+import { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
-import { type OpenFile, type OpenOptions, open, TileworkError } from '../../index.js'
+import { type Input, type OpenFile, type OpenOptions, open, TileworkError } from '../../index.js'
+import type { Terminal } from '../text/terminal.js'
 
 /** Flags for reading inputs, named as the options of `open`. */
 export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks' | 'hardLinks'>
@@ -55,14 +57,24 @@ export function readChoice({ mode, guard, symlinks, hardLinks }: ReadChoice): Re
   }
 }
 
+/** What `path` names: `-` is stdin, which is received into memory up to the limit of streams. */
+export function inputOf(path: string, { stdin }: Pick<Terminal, 'stdin'>): Input {
+  return path === '-' && stdin ? Readable.from(stdin(), { objectMode: true }) : path
+}
+
 /**
  * The file behind `path`, read leniently.
  *
+ * @param terminal - where `-` names its stdin
  * @throws InputError around what `open` throws
  */
-export async function openInput(path: string, choice: ReadChoice = {}): Promise<OpenFile> {
+export async function openInput(
+  path: string,
+  choice: ReadChoice = {},
+  terminal: Pick<Terminal, 'stdin'> = { stdin: undefined },
+): Promise<OpenFile> {
   try {
-    return await open(path, readChoice(choice))
+    return await open(inputOf(path, terminal), readChoice(choice))
   } catch (error) {
     throw inputError(error, path)
   }

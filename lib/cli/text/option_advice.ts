@@ -9,6 +9,10 @@ const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = 
   [/ by the option weightsOnly, or take/, ' with --weights-only, or take'],
   [/; set the option format to one of: /, '; set --format to one of: '],
   [/; set it with setType\.$/, '; --set-type NAME=DTYPE:N,N,… declares it.'],
+  [
+    / is not a regular file and cannot be read by ranges\.$/,
+    ' is not a regular file and cannot be read by ranges; inspect and check take a pipe as -.',
+  ],
   [/For another name set the option format\.$/, 'For another name set --format.'],
 ]
 

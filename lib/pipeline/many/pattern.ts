@@ -2,8 +2,10 @@
  * File name patterns, for shells that do not expand them: in quotes, or longer than a command line may be. `*`, `**`, `?`,
  * `[…]`, `{…,…}` and `!(…)` as in most shells; a backslash escapes the next character, and on Windows it separates folders.
  */
-import { readdir } from 'node:fs'
+import type { Dirent } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type Picomatch from 'picomatch'
 import { systemError } from '../../bytes/system_error.js'
 import { isWindows, withSlashes } from '../../bytes/windows_names.js'
 import { throwIfAborted } from '../../cancel.js'
@@ -27,8 +29,6 @@ export interface Matches {
   readonly files: readonly Match[]
 }
 
-type ReaddirCallback = (error: NodeJS.ErrnoException | null, entries: unknown) => void
-
 /** The characters that start a wildcard, unless a backslash escapes them. */
 const WILDCARD = /(?<!\\)(?:[*?[{]|[!+@]\()/
 
@@ -45,31 +45,89 @@ export function isPattern(text: string): boolean {
  * for a pattern that cannot be searched, such as one with a NUL; ERR_ABORTED
  */
 export async function matchPattern(pattern: string, signal: AbortSignal | undefined): Promise<Matches> {
-  // Loaded on first use, because most runs name their files and start-up must stay fast.
-  const { glob } = await import('tinyglobby')
   const { base, tail } = splitPattern(portable(pattern))
-  let refused: { readonly path: string; readonly error: unknown } | undefined
-  const searched = glob(escapeNegation(tail), {
-    cwd: base === '' ? '.' : base,
-    expandDirectories: false,
-    fs: {
-      readdir: ((path: string, options: { withFileTypes: true }, done: ReaddirCallback) =>
-        readdir(path, options, (error, entries) => {
-          if (error && !isAbsent(error)) refused ??= { path, error }
-          done(error, entries)
-        })) as typeof readdir,
-    },
-    ...(signal && { signal }),
-  })
-  const names = await searched.catch((cause: unknown) => {
-    throwIfAborted(signal)
+  try {
+    // Loaded on first use, because most runs name their files and start-up must stay fast.
+    const { default: picomatch } = await import('picomatch')
+    const names: string[] = []
+    await new Search(base, compile(escapeNegation(tail), picomatch), names, signal).run()
+    return { base, files: names.map((name) => ({ path: join(base, name), name })) }
+  } catch (cause) {
+    if (cause instanceof TileworkError) throw cause
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new TileworkError('ERR_ARGUMENT', `The pattern '${pattern}' cannot be searched: ${reason}.`, {
       cause,
     })
-  })
-  if (refused) throw systemError.from(refused.path, refused.error)
-  return { base, files: names.map((name) => ({ path: join(base, name), name })) }
+  }
+}
+
+/** A pattern without its base. */
+interface Compiled {
+  isMatch(name: string): boolean
+  /** Whether a folder `depth` levels below the base can contain a match, by its own name. */
+  canContain(name: string, depth: number): boolean
+}
+
+function compile(tail: string, picomatch: typeof Picomatch): Compiled {
+  const parts = picomatch.scan(tail, { parts: true }).parts ?? [tail]
+  // From `**`, or a group with a slash in it, the depth of a match is open.
+  const open = parts.findIndex((part) => part.includes('**') || part.includes('/'))
+  const levels = parts.slice(0, open === -1 ? -1 : open).map((part) => picomatch(part, MATCHING))
+  const namesDots = /(?:^|[/{(,|])\\?\./.test(tail)
+  return {
+    isMatch: picomatch(tail, MATCHING),
+    canContain: (name, depth) =>
+      levels[depth]?.(name) ?? (open !== -1 && (namesDots || !name.startsWith('.'))),
+  }
+}
+
+/** Slashes separate folders on every system. */
+const MATCHING = { posix: true } as const
+
+/** A folder of a search, by its path below the base. */
+interface Folder {
+  readonly name: string
+  readonly depth: number
+  /** The folders above it and itself without links: a link to one of them would never end. */
+  readonly real: readonly string[]
+}
+
+class Search {
+  constructor(
+    private readonly base: string,
+    private readonly pattern: Compiled,
+    private readonly found: string[],
+    private readonly signal: AbortSignal | undefined,
+  ) {}
+
+  async run(): Promise<void> {
+    await this.#visit({ name: '', depth: 0, real: [await realpath(this.base || '.').catch(() => this.base)] })
+  }
+
+  async #visit({ name: folder, depth, real }: Folder): Promise<void> {
+    throwIfAborted(this.signal)
+    for (const entry of await entriesOf(join(this.base || '.', folder))) {
+      const name = folder === '' ? entry.name : `${folder}/${entry.name}`
+      const path = join(this.base, name)
+      const kind = entry.isSymbolicLink() ? await stat(path).catch(() => undefined) : entry
+      if (kind?.isFile() && this.pattern.isMatch(name)) this.found.push(name)
+      if (!kind?.isDirectory() || !this.pattern.canContain(entry.name, depth)) continue
+      const target = entry.isSymbolicLink() ? await realpath(path) : join(real.at(-1)!, entry.name)
+      if (!real.includes(target)) await this.#visit({ name, depth: depth + 1, real: [...real, target] })
+    }
+  }
+}
+
+/** @throws TileworkError ERR_IO for a folder that is there and cannot be read */
+async function entriesOf(path: string): Promise<Dirent[]> {
+  try {
+    return await readdir(path, { withFileTypes: true })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return []
+    if (code === 'ERR_INVALID_ARG_VALUE') throw error
+    throw systemError.from(path, error)
+  }
 }
 
 /** On Windows a backslash separates folders; `[*]` stands for a character that is no wildcard. */
@@ -92,8 +150,4 @@ function splitPattern(pattern: string): SplitPattern {
 /** A leading `!` would negate the whole pattern, which nobody means in a list of inputs. */
 function escapeNegation(pattern: string): string {
   return pattern.startsWith('!') && !pattern.startsWith('!(') ? `\\${pattern}` : pattern
-}
-
-function isAbsent({ code }: NodeJS.ErrnoException): boolean {
-  return code === 'ENOENT' || code === 'ENOTDIR'
 }

@@ -2,7 +2,7 @@
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
 import { TileworkError } from '../../../lib/errors.js'
@@ -84,6 +84,30 @@ describe('patterns', () => {
     expect(await matchFiles(join(FOLDER, 'sorted/*.btf'))).toEqual(names)
     expect(await matchFiles(names[1]!)).toEqual([names[1]])
     expect(await matchFiles(join(FOLDER, 'sorted/*.npy'))).toEqual([])
+  })
+
+  it('match names at every depth as a shell does', async () => {
+    const folder = join(FOLDER, 'deep')
+    const files = ['a/b/1.npy', 'a/b/2.npz', 'c/1.npy', 'c/.d/1.npy', 'a/x*.npy', '!1.npy']
+    for (const file of files) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true })
+      writeFileSync(join(folder, file), '')
+    }
+    const expected = {
+      '{a/b,c}/*.npy': ['a/b/1.npy', 'c/1.npy'],
+      '*/1.npy': ['c/1.npy'],
+      '*/*/*.np[yz]': ['a/b/1.npy', 'a/b/2.npz'],
+      '**/1.npy': ['a/b/1.npy', 'c/1.npy'],
+      '**/.d/*': ['c/.d/1.npy'],
+      'a/x\\**': ['a/x*.npy'],
+      '!1.*': ['!1.npy'],
+      'c/!(1.npy)': [],
+    }
+    for (const [pattern, found] of Object.entries(expected)) {
+      expect(await matchFiles(`${folder}/${pattern}`), pattern).toEqual(
+        found.map((name) => join(folder, name)),
+      )
+    }
   })
 
   it('that cannot be searched are errors of matchFiles', async () => {

@@ -1,0 +1,11 @@
+/** What `pattern.ts` uses of picomatch, which brings no types. */
+declare module 'picomatch' {
+  interface PicomatchOptions {
+    readonly posix?: boolean
+  }
+  function picomatch(pattern: string, options?: PicomatchOptions): (name: string) => boolean
+  namespace picomatch {
+    function scan(pattern: string, options: { readonly parts: true }): { readonly parts?: readonly string[] }
+  }
+  export default picomatch
+}
