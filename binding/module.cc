@@ -112,12 +112,14 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   environment->output_file_class = Napi::Persistent(OutputFileObject::define(env));
   environment->sparse_buffer_class = Napi::Persistent(SparseBufferObject::define(env));
   environment->statistics_class = Napi::Persistent(StatisticsObject::define(env));
+  environment->differences_class = Napi::Persistent(DifferencesObject::define(env));
   exports.Set("openInput", Napi::Function::New<InputFileObject::open>(env, "openInput"));
   exports.Set("openInputBelow", Napi::Function::New<InputFileObject::open_below>(env, "openInputBelow"));
   exports.Set("planReorder", Napi::Function::New<ReorderPlanObject::plan>(env, "planReorder"));
   exports.Set("createSparseBuffer",
               Napi::Function::New<SparseBufferObject::create>(env, "createSparseBuffer"));
   exports.Set("createStatistics", Napi::Function::New<StatisticsObject::create>(env, "createStatistics"));
+  exports.Set("createDifferences", Napi::Function::New<DifferencesObject::create>(env, "createDifferences"));
   exports.Set("extendBlockRanges", Napi::Function::New<extend_block_ranges>(env, "extendBlockRanges"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
   exports.Set("createOutputBelow",
