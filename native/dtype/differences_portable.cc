@@ -7,7 +7,7 @@ namespace tilework {
 template <class Number>
 RunDifferences compare_numbers_portable(const Number* reference, const Number* other, int64_t count,
                                         const Tolerance& tolerance) {
-  return compare_by_loops(reference, other, count, tolerance);
+  return compare_by_lanes(reference, other, count, tolerance);
 }
 
 #define TILEWORK_INSTANTIATE_kPortable(number)                                                    \
