@@ -332,10 +332,10 @@ describe('graphs', () => {
     Object.assign(convolution.params, { stride_h: 2 })
     const after = variable('relu', [1, 2, 4, 4])
     other.graph.tensors.push(after)
-    other.graph.nodes.push(node('relu', 'ReLU', [convolution.outputs[0]!], [after]))
+    other.graph.nodes.push(node('relu', 'ReLu', [convolution.outputs[0]!], [after]))
     const { graph } = await diff(smallModel(), other)
     expect(graph).toMatchObject([
-      { kind: 'added', what: 'node', place: 'ReLU "relu"' },
+      { kind: 'added', what: 'node', place: 'ReLu "relu"' },
       { kind: 'changed', what: 'attribute', place: 'Convolution "conv" stride_h', before: '1', after: '2' },
       { kind: 'added', what: 'value', place: 'relu' },
     ])
