@@ -8,10 +8,16 @@ import { TileworkError } from '../errors.js'
 import type { ModelFormat, ModelFormatEntry, TensorSequence } from '../formats/format.js'
 import { type FormatName, formatByName, formatOfModel } from '../formats/registry.js'
 import type { Tensor } from '../tensor/tensor.js'
-import type { CompareOptions, Tolerance } from '../tensor/value_differences.js'
+import type { Tolerance } from '../tensor/value_differences.js'
 import { valueText } from '../value_text.js'
-import { compareTensors, type TensorChange, type TensorDifference } from './diff/compare_tensors.js'
+import {
+  compareTensors,
+  type PairOptions,
+  type TensorChange,
+  type TensorDifference,
+} from './diff/compare_tensors.js'
 import { type GraphEdit, graphEdits } from './diff/graph_edits.js'
+import type { TensorByName } from './diff/named_quantization.js'
 import { type MatchedTensors, matchTensors } from './diff/tensor_pairs.js'
 import { type Input, type OpenFile, type OpenOptions, open, openedFile } from './open.js'
 import { ProgressReport, type SaveProgress } from './progress.js'
@@ -39,7 +45,7 @@ export interface Difference {
   readonly same: number
   /** Of these, the ones with equal bits. */
   readonly sameBits: number
-  /** Tensors that differ, renamed ones included, in the order of the first file. */
+  /** Tensors that differ, in the order of the first file; renamed ones after those that kept their name. */
   readonly changed: readonly TensorDifference[]
   readonly added: readonly TensorSummary[]
   readonly removed: readonly TensorSummary[]
@@ -133,6 +139,7 @@ async function compareSides(
     signal,
     onBytes: (bytes: number) => progress.add(bytes, 0),
     isSameFormat: a.format === b.format,
+    find: { a: finderOf(a.tensors), b: finderOf(b.tensors) },
   }
   const ignored = new Set<string>(ignore)
   const tensors = await comparePairs(matched, comparing, progress)
@@ -154,11 +161,19 @@ async function compareSides(
   }
 }
 
-type Comparing = CompareOptions & { readonly isSameFormat: boolean }
+/** A list of a file has an index of names; for other tensors one is made when it is needed. */
+function finderOf(tensors: TensorSequence & Partial<Pick<TensorList, 'get'>>): TensorByName {
+  if (tensors.get) return (name) => tensors.get!(name)
+  let byName: Map<string, Tensor> | undefined
+  return (name) => {
+    byName ??= new Map(Array.from(tensors, (tensor) => [tensor.name, tensor]))
+    return byName.get(name)
+  }
+}
 
 async function comparePairs(
   { pairs }: MatchedTensors,
-  comparing: Comparing,
+  comparing: PairOptions,
   progress: ProgressReport,
 ): Promise<Pick<Difference, 'same' | 'sameBits' | 'changed'>> {
   const changed: TensorDifference[] = []
@@ -173,7 +188,7 @@ async function comparePairs(
   return { same: pairs.length - changed.length, sameBits, changed }
 }
 
-async function compareGraphs(a: Side, b: Side, comparing: Comparing): Promise<readonly GraphEdit[] | null> {
+async function compareGraphs(a: Side, b: Side, comparing: PairOptions): Promise<readonly GraphEdit[] | null> {
   if (!a.model || !b.model || a.format !== b.format) return null
   const { load } = formatByName(a.format!) as ModelFormatEntry
   const format = await load()

@@ -1,4 +1,5 @@
 /** `diff`: a made pair for each kind of difference, across formats, element types and layouts. */
+import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -339,6 +340,19 @@ describe('graphs', () => {
       { kind: 'changed', what: 'attribute', place: 'Convolution "conv" stride_h', before: '1', after: '2' },
       { kind: 'added', what: 'value', place: 'relu' },
     ])
+  })
+
+  it('compares a model with its quantized variant, by the scales beside the codes', async () => {
+    const folder = dirname(recordedPath('cnn', 'before'))
+    const found = await diff(join(folder, 'before.onnx'), join(folder, 'qdq-u8s8.onnx'))
+    const byName = new Map(found.changed.map((each) => [each.a.name, each]))
+    for (const name of ['w1', 'w2', 'wt']) {
+      const { b, values, real } = byName.get(name)!
+      expect([b.name, b.dtype], name).toEqual([`${name}_quantized`, 'int8'])
+      expect(values!.sqnr, name).toBeLessThan(10)
+      expect(real!.sqnr, name).toBeGreaterThan(30)
+    }
+    expect(found.removed).toEqual([])
   })
 
   it('compares a model with its float16 variant', async () => {

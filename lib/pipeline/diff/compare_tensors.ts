@@ -14,6 +14,7 @@ import {
   type ValueDifferences,
 } from '../../tensor/value_differences.js'
 import { summarizeTensor, type TensorSummary } from '../tensor_summary.js'
+import { quantizationOf, type TensorByName } from './named_quantization.js'
 import type { TensorPair } from './tensor_pairs.js'
 
 /** What may differ between two tensors. */
@@ -44,11 +45,14 @@ export interface TensorDifference {
 /** Memory that a comparison takes from the budget: the buffers of its threads, or its windows. */
 const WORKING_BYTES = 8 * 1024 * 1024
 
+export interface PairOptions extends CompareOptions {
+  readonly isSameFormat: boolean
+  /** The tensors of each file, for scales that are tensors. */
+  readonly find: { readonly a: TensorByName; readonly b: TensorByName }
+}
+
 /** @returns the difference, with no changes for tensors that are the same */
-export async function compareTensors(
-  { a, b }: TensorPair,
-  options: CompareOptions & { readonly isSameFormat: boolean },
-): Promise<TensorDifference> {
+export async function compareTensors({ a, b }: TensorPair, options: PairOptions): Promise<TensorDifference> {
   const changes = new Set<TensorChange>(changesOf(a, b, options.isSameFormat))
   const compare = (): Promise<Pick<TensorDifference, 'values' | 'real'>> => compareBoth(a, b, options)
   const { values, real } = await withBorrowedMemory(WORKING_BYTES, options.signal, compare)
@@ -91,7 +95,7 @@ function metadataOf({ doc = '', metadata }: Tensor): string {
 async function compareBoth(
   a: Tensor,
   b: Tensor,
-  options: CompareOptions,
+  options: PairOptions,
 ): Promise<Pick<TensorDifference, 'values' | 'real'>> {
   const none = { values: null, real: null }
   if (!a.hasData || !b.hasData || a.sizeExact !== b.sizeExact) return none
@@ -121,19 +125,22 @@ async function compareReal(
   a: DenseTensor,
   b: DenseTensor,
   values: ValueDifferences,
-  options: CompareOptions,
+  options: PairOptions,
 ): Promise<ValueDifferences | null> {
-  const [realA, realB] = [realOf(a), realOf(b)]
+  const { find } = options
+  const [ofA, ofB] = [await quantizationOf(a, find.a), await quantizationOf(b, find.b)]
+  const [realA, realB] = [realOf(a, ofA), realOf(b, ofB)]
   if (!realA && !realB) return null
-  const hasSameParameters =
-    a.dtype === b.dtype && quantizationText(a.quantization) === quantizationText(b.quantization)
+  const hasSameParameters = a.dtype === b.dtype && quantizationText(ofA) === quantizationText(ofB)
   if (values.equalBits && hasSameParameters) return values
   return compareValues(realA ?? a, realB ?? b, { ...options, onBytes: () => undefined })
 }
 
-function realOf(tensor: DenseTensor): DenseTensor | undefined {
-  const { quantization, dtype } = tensor
-  if (!quantization || !isCodeType(dtype)) return undefined
+function realOf(
+  tensor: DenseTensor,
+  quantization: QuantizationParameters | undefined,
+): DenseTensor | undefined {
+  if (!quantization || !isCodeType(tensor.dtype)) return undefined
   try {
     return dequantize(tensor, quantization)
   } catch (error) {

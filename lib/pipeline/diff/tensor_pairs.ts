@@ -4,6 +4,7 @@ import { digest } from '../../tensor/digest.js'
 import { isPlain } from '../../tensor/plain_storage.js'
 import { reorder } from '../../tensor/reorder.js'
 import type { Tensor } from '../../tensor/tensor.js'
+import { codesName } from './named_quantization.js'
 
 export interface TensorPair {
   readonly a: Tensor
@@ -11,14 +12,14 @@ export interface TensorPair {
 }
 
 export interface MatchedTensors {
-  /** In the order of the first file. */
+  /** Those of one name first, each part in the order of the first file. */
   readonly pairs: readonly TensorPair[]
   readonly removed: readonly Tensor[]
   readonly added: readonly Tensor[]
 }
 
 /**
- * Pairs tensors of the same name; several of one name, in their order. Of the rest, pairs those with equal element type,
+ * Pairs tensors of the same name; several of one name, in their order. Of the rest, pairs tensors with their codes, those with equal element type,
  * shape and values, and then the two that are left where one of each side is left and they have the same shape.
  */
 export async function matchTensors(
@@ -36,13 +37,15 @@ export async function matchTensors(
     else removed.push(tensor)
   }
   const added = [...byName.values()].flat()
-  const renamed = await matchContents(removed, added, signal)
-  for (const [one, other] of renamed) pairs.set(one, other)
-  const taken = new Set(renamed.values())
-  const left = {
-    removed: removed.filter((tensor) => !renamed.has(tensor)),
-    added: added.filter((tensor) => !taken.has(tensor)),
+  const left = { removed, added }
+  const take = (found: ReadonlyMap<Tensor, Tensor>): void => {
+    const taken = new Set(found.values())
+    for (const [one, other] of found) pairs.set(one, other)
+    left.removed = left.removed.filter((tensor) => !found.has(tensor))
+    left.added = left.added.filter((tensor) => !taken.has(tensor))
   }
+  take(matchCodes(left.removed, left.added))
+  take(await matchContents(left.removed, left.added, signal))
   const [one, other] = [left.removed[0], left.added[0]]
   if (left.removed.length === 1 && left.added.length === 1 && one!.shape.join() === other!.shape.join()) {
     pairs.set(one!, other!)
@@ -53,6 +56,18 @@ export async function matchTensors(
 
 function pairsOf(pairs: ReadonlyMap<Tensor, Tensor>): TensorPair[] {
   return Array.from(pairs, ([a, b]) => ({ a, b }))
+}
+
+/** Pairs the tensor `w` of one side with its codes `w_quantized` of the other. */
+function matchCodes(removed: readonly Tensor[], added: readonly Tensor[]): Map<Tensor, Tensor> {
+  const byName = new Map(added.map((tensor) => [tensor.name, tensor]))
+  const byCodesName = new Map(added.map((tensor) => [codesName(tensor.name), tensor]))
+  const matches = new Map<Tensor, Tensor>()
+  for (const tensor of removed) {
+    const other = byName.get(codesName(tensor.name)) ?? byCodesName.get(tensor.name)
+    if (other?.shape.join() === tensor.shape.join()) matches.set(tensor, other)
+  }
+  return matches
 }
 
 async function matchContents(
