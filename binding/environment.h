@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "differences.h"
 #include "dtype/statistics.h"
 #include "held_plans.h"
 #include "io/input_file.h"
@@ -41,6 +42,7 @@ class Environment {
   Napi::FunctionReference output_file_class;
   Napi::FunctionReference sparse_buffer_class;
   Napi::FunctionReference statistics_class;
+  Napi::FunctionReference differences_class;
   // Constructor argument of the next instance of a class. Only this addon sets it, so JavaScript cannot
   // construct these classes itself.
   std::shared_ptr<InputFile> next_input_file;
@@ -48,6 +50,7 @@ class Environment {
   std::shared_ptr<OutputFile> next_output_file;
   std::shared_ptr<SharedSparseBuffer> next_sparse_buffer;
   std::shared_ptr<Statistics> next_statistics;
+  std::shared_ptr<Comparison> next_comparison;
 
   // Whether an ArrayBuffer is resizable, so that it could be shrunk under a running job. Uses the getter of
   // the class, since the buffer's own properties belong to the user.

@@ -59,7 +59,7 @@ void AsyncJob::finish(std::exception_ptr error) noexcept {
   try {
     if (error_ == nullptr && stopped_) throw Error(ErrorCode::kAborted, "The operation was cancelled.");
     // Also after another error, which may be a consequence: a system call on lost bytes fails with EFAULT.
-    if (source_ != nullptr) source_->verify_unchanged();
+    for (const auto& source : sources_) source->verify_unchanged();
   } catch (...) {
     error_ = std::current_exception();
   }
@@ -69,8 +69,8 @@ void AsyncJob::finish(std::exception_ptr error) noexcept {
 
 void AsyncJob::settle(Napi::Env env) {
   unpin(env);
-  source_.reset();
-  descriptor_.reset();
+  sources_.clear();
+  descriptors_.clear();
   try {
     if (error_ == nullptr) {
       deferred_.Resolve(env.Undefined());

@@ -28,10 +28,11 @@ class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
   // Keeps the array alive, and the mapping that its bytes may lie in. Such a source is checked for changes.
   void pin_source(const Bytes& bytes);
   // Keeps the file and its descriptor, so that it can be read and verified after its owner has closed it.
-  // Null means no file.
+  // Null means no file. A job may hold several.
   void hold_file(std::shared_ptr<InputFile> file) {
-    source_ = std::move(file);
-    if (source_ != nullptr) descriptor_ = source_->descriptor();
+    if (file == nullptr) return;
+    descriptors_.push_back(file->descriptor());
+    sources_.push_back(std::move(file));
   }
   // Cancels the job when the first element of an Int32Array becomes non-zero; undefined means no flag.
   // Errors: ERR_ARGUMENT, also for a resizable buffer.
@@ -57,8 +58,8 @@ class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
   bool started_ = false;
   Napi::Promise::Deferred deferred_;
   std::vector<napi_ref> pins_;
-  std::shared_ptr<InputFile> source_;
-  std::shared_ptr<InputFile::Descriptor> descriptor_;
+  std::vector<std::shared_ptr<InputFile>> sources_;
+  std::vector<std::shared_ptr<InputFile::Descriptor>> descriptors_;
   const int32_t* cancel_flag_ = nullptr;
   mutable std::atomic<bool> stopped_{false};
   std::exception_ptr error_;

@@ -113,6 +113,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   environment->output_file_class = Napi::Persistent(OutputFileObject::define(env));
   environment->sparse_buffer_class = Napi::Persistent(SparseBufferObject::define(env));
   environment->statistics_class = Napi::Persistent(StatisticsObject::define(env));
+  environment->differences_class = Napi::Persistent(DifferencesObject::define(env));
   exports.Set("openInput", Napi::Function::New<InputFileObject::open>(env, "openInput"));
   exports.Set("openInputBelow", Napi::Function::New<InputFileObject::open_below>(env, "openInputBelow"));
   exports.Set("planReorder", Napi::Function::New<ReorderPlanObject::plan>(env, "planReorder"));
@@ -122,6 +123,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("clipMagnitudes", Napi::Function::New<clip_magnitudes>(env, "clipMagnitudes"));
   exports.Set("quantizeBlocks", Napi::Function::New<quantize_blocks>(env, "quantizeBlocks"));
   exports.Set("quantizeBnb4", Napi::Function::New<quantize_bnb4>(env, "quantizeBnb4"));
+  exports.Set("createDifferences", Napi::Function::New<DifferencesObject::create>(env, "createDifferences"));
   exports.Set("extendBlockRanges", Napi::Function::New<extend_block_ranges>(env, "extendBlockRanges"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
   exports.Set("createOutputBelow",

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "input_file.h"
 #include "io/checked_math.h"
 #include "job.h"
+#include "merged_parts.h"
 #include "reorder/reorder_file.h"
 
 namespace tilework::binding {
@@ -25,8 +24,7 @@ constexpr int64_t kPartBytes = int64_t{1} << 20;
 
 using Flag = std::shared_ptr<std::atomic<bool>>;
 
-// Counts packed elements in parts and merges the parts in order. A part that finishes early waits for the
-// parts before it, so at most one part per thread waits.
+// Counts packed elements in parts and merges the parts in order.
 class CountingJob : public AsyncJob {
  public:
   CountingJob(Environment& environment, Napi::Env env, std::shared_ptr<Statistics> total, Flag is_busy,
@@ -34,7 +32,8 @@ class CountingJob : public AsyncJob {
       : AsyncJob(environment, env, ceil_div(packed_bytes(total->dtype(), count), kPartBytes)),
         total_(std::move(total)),
         is_busy_(std::move(is_busy)),
-        count_(count) {}
+        count_(count),
+        parts_(*total_) {}
   ~CountingJob() override { is_busy_->store(false); }
 
  protected:
@@ -50,7 +49,7 @@ class CountingJob : public AsyncJob {
     const int64_t count = std::min(in_part, count_ - first);
     Statistics part(dtype, total_->bins());
     part.add(part_at(packed_bytes(dtype, first), packed_bytes(dtype, count), *scratch), count);
-    merge(tile, std::move(part));
+    parts_.merge(tile, std::move(part));
   }
 
   void ended(bool) override {
@@ -59,22 +58,10 @@ class CountingJob : public AsyncJob {
   }
 
  private:
-  void merge(int64_t tile, Statistics part) {
-    const std::lock_guard lock(mutex_);
-    waiting_.emplace(tile, std::move(part));
-    while (!waiting_.empty() && waiting_.begin()->first == merged_) {
-      total_->merge(waiting_.begin()->second);
-      waiting_.erase(waiting_.begin());
-      ++merged_;
-    }
-  }
-
   std::shared_ptr<Statistics> total_;
   Flag is_busy_;
   int64_t count_;
-  std::mutex mutex_;
-  std::map<int64_t, Statistics> waiting_;
-  int64_t merged_ = 0;
+  MergedParts<Statistics> parts_;
   std::shared_ptr<FileScratchPool> scratch_pool_ = FileScratchPool::share();
 };
 

@@ -74,6 +74,14 @@ export {
   type FileOutcome,
   type ManifestDamage,
 } from './pipeline/convert_many.js'
+export type { TensorChange, TensorDifference } from './pipeline/diff/compare_tensors.js'
+export type { GraphEdit } from './pipeline/diff/graph_edits.js'
+export {
+  type Diffable,
+  type Difference,
+  type DiffOptions,
+  diff,
+} from './pipeline/diff.js'
 export type { ConvertInput, ConvertInputs } from './pipeline/many/input_list.js'
 export { type MatchOptions, matchFiles } from './pipeline/many/match_files.js'
 export { type PathListOptions, readPathList } from './pipeline/many/path_list.js'
@@ -161,3 +169,9 @@ export type {
   TypedArrayOf,
   TypedArrayOptions,
 } from './tensor/tensor.js'
+export type {
+  DifferentElement,
+  ElementValue,
+  Tolerance,
+  ValueDifferences,
+} from './tensor/value_differences.js'

@@ -14,7 +14,7 @@ Examples:
   tilework convert model.btf blocked.btf --layout b_fs_yx_fsv16
 
 "tilework COMMAND --help" has examples for each command.
-Exit codes: 0 no error, 1 findings of severity error, 2 not readable as any known format,
+Exit codes: 0 no error, 1 findings of severity error or differences, 2 not readable as any known format,
 64 wrong use, 70 a fault of tilework itself or of its installation, 74 input or output error, 130 cancelled.`
 
 /** Adds a command to the program. `finish` takes the exit code of a command that did not throw. */
@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   compress: async () => (await import('./commands/compress.js')).addCompress,
   convert: async () => (await import('./commands/convert.js')).addConvert,
   devices: async () => (await import('./commands/devices.js')).addDevices,
+  diff: async () => (await import('./commands/diff.js')).addDiff,
   edit: async () => (await import('./commands/edit.js')).addEdit,
   externalize: async () => (await import('./commands/external.js')).addExternalize,
   internalize: async () => (await import('./commands/external.js')).addInternalize,

@@ -7,6 +7,7 @@ import type { ByteSource } from '../bytes/source.js'
 import type { Finding, Level } from '../errors.js'
 import type { DenseStorage, DenseTensor, Tensor } from '../tensor/tensor.js'
 import type { FileHead } from './file_head.js'
+import type { ModelDescription } from './model_description.js'
 import type { NamingFormat } from './named_files.js'
 
 /** Upper bounds for a read. The schema of each format gives the default and the reason for it. */
@@ -175,6 +176,8 @@ export interface ModelFormat<Model extends object = object, WriteOptions = unkno
   weightsOf(model: Model): readonly Tensor[]
   /** Number of nodes that compute, which no other format holds; those of constants and inputs do not count. */
   nodesOf(model: Model): number
+  /** The model as names and texts, for the comparison of models. Throws for broken messages. */
+  describe(model: Model): ModelDescription
   /**
    * Plans the file of a model with its edits. A model that was read and not changed is written byte for byte.
    * Errors: as `plan`.

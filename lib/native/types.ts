@@ -344,6 +344,57 @@ export interface NativeStatisticsResult {
   }
 }
 
+/** A running comparison of two tensors, the first of which is the reference. One job at a time works on it. */
+export interface NativeDifferences {
+  /**
+   * Compares `count` packed elements that start at byte offsets of both sides, on the addon's own threads. Bytes must not be
+   * transferred until the promise settles. Throws ERR_ARGUMENT, ERR_RANGE, ERR_FILE_CHANGED.
+   */
+  add(
+    reference: NativeBytes,
+    referenceOffset: number,
+    other: NativeBytes,
+    otherOffset: number,
+    count: number,
+    cancel?: Int32Array,
+  ): Promise<void>
+  /** As `add`, for bytes: only `hasEqualBytes` of the result says what was found, and nothing is read after the first difference. */
+  compareBytes(
+    reference: NativeBytes,
+    referenceOffset: number,
+    other: NativeBytes,
+    otherOffset: number,
+    byteLength: number,
+    cancel?: Int32Array,
+  ): Promise<void>
+  /** Throws ERR_ARGUMENT while a job runs. */
+  result(): NativeDifferencesResult
+}
+
+/** Bytes, or a file that is read by ranges. */
+export type NativeBytes = Uint8Array | NativeInputFile
+
+/** What was found so far; native/dtype/differences.h defines every field. Indices are -1 where there is no such pair. */
+export interface NativeDifferencesResult {
+  readonly pairs: number
+  readonly different: number
+  readonly beyond: number
+  readonly referenceNans: number
+  readonly otherNans: number
+  readonly bothNans: number
+  readonly firstDifferent: number
+  readonly firstBeyond: number
+  readonly worst: number
+  readonly worstRelative: number
+  readonly largestError: number
+  readonly largestRelativeError: number
+  readonly meanError: number
+  readonly sqnr: number
+  readonly cosine: number
+  readonly hasEqualBits: boolean
+  readonly hasEqualBytes: boolean
+}
+
 /** How a plan runs. */
 export interface NativeExplanation {
   /** Name from the kernel table, for example `reorder_tiles__avx2`. */
@@ -447,6 +498,8 @@ export interface NativeAddon {
   createSparseBuffer(byteLength: number): NativeSparseBuffer
   /** Statistics of elements of a fixed size, with a histogram of at most `bins` bins (2 to 1024). */
   createStatistics(dtype: string, bins: number): NativeStatistics
+  /** A comparison of elements of two types. Throws ERR_ARGUMENT for a tolerance that is negative or not finite. */
+  createDifferences(reference: string, other: string, absolute: number, relative: number): NativeDifferences
   /**
    * Extends the minimum and maximum of each block along rows by consecutive numbers, the first of which has the row-major index
    * `first`; NaN is ignored. The arrays are the bytes of Float32Arrays. Throws ERR_ARGUMENT, ERR_OVERFLOW.

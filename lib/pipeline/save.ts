@@ -291,18 +291,26 @@ function refuseSiblings({ siblings = [] }: WritePlan): void {
   )
 }
 
-/** The list of a file stays one: its tensors never change, and an array of them may take many times the size of the file. */
-function listTensors(content: Tensor | Iterable<Tensor>): TensorSequence & Iterable<Tensor> {
+/**
+ * The list of a file stays one: its tensors never change, and an array of them may take many times the size of the file.
+ *
+ * @param call - names the call in messages
+ * @param done - what is done with the content, for messages
+ */
+export function listTensors(
+  content: Tensor | Iterable<Tensor>,
+  { call, done } = { call: 'A save', done: 'saved' },
+): TensorSequence & Iterable<Tensor> {
   if (isInstance(content, LazyTensorList)) return content
   return readInput('The content', () => {
     if (typeof content === 'object' && content !== null && !ArrayBuffer.isView(content)) {
-      if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, 'A save'))
-      if ('dtype' in content && 'shape' in content) return [checkTensor(content, 'A save')]
+      if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, call))
+      if ('dtype' in content && 'shape' in content) return [checkTensor(content, call)]
     }
     const advice = ArrayBuffer.isView(content) ? ' tensor(array, { shape }) makes a tensor of it.' : ''
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${valueText(content)} cannot be saved; expected a tensor, an iterable of tensors, an open file or a model.${advice}`,
+      `${valueText(content)} cannot be ${done}; expected a tensor, an iterable of tensors, an open file or a model.${advice}`,
     )
   })
 }

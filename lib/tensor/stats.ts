@@ -1,8 +1,6 @@
 /** Statistics of a tensor's elements, counted natively in one pass and in bounded memory, whatever source holds them. */
 
-import { isPinned, readInto } from '../bytes/fill_memory.js'
-import { MemorySource } from '../bytes/memory.js'
-import { nativeFileOf } from '../bytes/native_file.js'
+import { readInto } from '../bytes/fill_memory.js'
 import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
@@ -15,6 +13,7 @@ import { MAX_BINS, MIN_BINS } from '../native/limits.js'
 import type { NativeStatistics, NativeStatisticsResult } from '../native/types.js'
 import { valueText } from '../value_text.js'
 import { asStored, type StoredTensor } from './dense.js'
+import { nativeStorageOf } from './native_storage.js'
 import { isPlain } from './plain_storage.js'
 import { checkNumbers } from './quantize.js'
 import { reorder } from './reorder.js'
@@ -104,23 +103,17 @@ async function countAll(
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   if (isComplex(tensor)) return countWindows(tensor, counted, signal, onBytes)
-  const file = nativeFileOf(tensor.source)
-  const memory = tensor.source instanceof MemorySource ? heldBytes(tensor) : undefined
-  if (!file && !memory) return countWindows(tensor, counted, signal, onBytes)
+  const storage = nativeStorageOf(tensor)
+  if (!storage) return countWindows(tensor, counted, signal, onBytes)
+  const { side, start: from } = storage
   for (const { start, end, count } of stepsOf(tensor, STEP_BYTES)) {
     await withCancelFlag(signal, (cancel) =>
-      file
-        ? counted.addFile(file, tensor.start + start, count, cancel)
-        : counted.add(memory!.subarray(start, end), count, cancel),
+      side instanceof Uint8Array
+        ? counted.add(side.subarray(from + start, from + end), count, cancel)
+        : counted.addFile(side, from + start, count, cancel),
     )
     onBytes(end - start)
   }
-}
-
-/** Memory that other threads may read; undefined where its owner may take it away. */
-function heldBytes(tensor: DenseTensor): Uint8Array | undefined {
-  const bytes = tensor.bytesSync()
-  return isPinned(bytes) ? bytes : undefined
 }
 
 /** Counts one window while it reads the next. */

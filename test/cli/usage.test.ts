@@ -28,15 +28,22 @@ describe('help', () => {
     expect(stdout.match(/\(ONNX only\)/g)).toHaveLength(3)
   })
 
-  it.each(['inspect', 'check', 'compress', 'convert', 'edit', 'externalize', 'internalize', 'layout'])(
-    'of %s has an example',
-    async (command) => {
-      const { code, stdout, stderr } = await runCli([command, '--help'])
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      expect(stdout).toMatch(new RegExp(`Examples:\\n {2}tilework ${command} \\S`))
-      expect(stdout).toContain('--json')
-    },
-  )
+  it.each([
+    'inspect',
+    'check',
+    'compress',
+    'convert',
+    'diff',
+    'edit',
+    'externalize',
+    'internalize',
+    'layout',
+  ])('of %s has an example', async (command) => {
+    const { code, stdout, stderr } = await runCli([command, '--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(new RegExp(`Examples:\\n {2}tilework ${command} \\S`))
+    expect(stdout).toContain('--json')
+  })
 
   it('of internalize does not mention data files', async () => {
     const { stdout } = await runCli(['internalize', '--help'])
@@ -47,7 +54,7 @@ describe('help', () => {
   it('lists the commands, and goes to stderr with wrong use where no command is named', async () => {
     const asked = await runCli(['--help'])
     expect(asked).toMatchObject({ code: 0, stderr: '' })
-    for (const command of ['inspect', 'check', 'compress', 'convert', 'edit', 'layout'])
+    for (const command of ['inspect', 'check', 'compress', 'convert', 'diff', 'edit', 'layout'])
       expect(asked.stdout).toContain(command)
     const forgotten = await runCli([])
     expect(forgotten).toMatchObject({ code: 64, stdout: '' })

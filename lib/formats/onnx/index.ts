@@ -2,6 +2,7 @@
 
 import type { ModelFormat, WritePlan, WriteTarget } from '../format.js'
 import { check } from './check.js'
+import { describeOnnx } from './description.js'
 import { planCopy } from './external/copy.js'
 import { namingModels, replacedData } from './external/named_files.js'
 import type { OnnxModel } from './model/model.js'
@@ -66,6 +67,7 @@ export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
     withReplaced(await planCopy(source, siblings, target), target),
   naming: namingModels,
   isUnchanged: (model) => !model.isChanged,
+  describe: describeOnnx,
   weightsOf: (model) => [...model.graph.initializers()],
   nodesOf: (model) => model.graph.nodes.length,
   planModel: async (model, options, target) =>

@@ -1,6 +1,7 @@
 /** tmfile, as it is loaded when a file of it is read or written. */
 import type { ModelFormat } from '../format.js'
 import { check } from './check.js'
+import { describeTmfile } from './description.js'
 import type { TmfileModel } from './model/model.js'
 import { modelFromTensors } from './model/model_from_tensors.js'
 import { constantsOf } from './model/tensors.js'
@@ -43,6 +44,7 @@ export const tmfile: ModelFormat<TmfileModel, TmfileWriteOptions> = {
   read,
   check,
   plan: (tensors, options) => planModel(modelFromTensors([...tensors]), options),
+  describe: describeTmfile,
   weightsOf: constantsOf,
   nodesOf: (model) => model.graph.nodes.filter(({ operator }) => !WITHOUT_INPUTS.has(operator)).length,
   planModel,

@@ -1,0 +1,151 @@
+/** What changed between two tensors: how they are stored, and their values. */
+import { withBorrowedMemory } from '../../bytes/memory_budget.js'
+import { TileworkError } from '../../errors.js'
+import { isPadded } from '../../tensor/plain_storage.js'
+import { isCodeType, type QuantizationParameters } from '../../tensor/quantization.js'
+import { dequantize } from '../../tensor/quantize.js'
+import { compareSparse, sparseAsDense } from '../../tensor/sparse_differences.js'
+import { compareStrings } from '../../tensor/string_differences.js'
+import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import {
+  type CompareOptions,
+  compareValues,
+  equalBits,
+  type ValueDifferences,
+} from '../../tensor/value_differences.js'
+import { summarizeTensor, type TensorSummary } from '../tensor_summary.js'
+import { quantizationOf, type TensorByName } from './named_quantization.js'
+import type { TensorPair } from './tensor_pairs.js'
+
+/** What may differ between two tensors. */
+export type TensorChange =
+  | 'name'
+  | 'kind'
+  | 'dtype'
+  | 'shape'
+  | 'layout'
+  | 'quantization'
+  | 'metadata'
+  /** One of them has no data in its file. */
+  | 'data'
+  /** The stored values, or the real values of quantized tensors. */
+  | 'values'
+
+/** Two tensors that belong together and differ. */
+export interface TensorDifference {
+  readonly a: TensorSummary
+  readonly b: TensorSummary
+  readonly changes: readonly TensorChange[]
+  /** Stored values: codes of quantized tensors. Null where they cannot be compared: other counts, strings and numbers, no data. */
+  readonly values: ValueDifferences | null
+  /** Real values, where the file declares what the codes of one of them stand for. */
+  readonly real: ValueDifferences | null
+}
+
+/** Memory that a comparison takes from the budget: the buffers of its threads, or its windows. */
+const WORKING_BYTES = 8 * 1024 * 1024
+
+export interface PairOptions extends CompareOptions {
+  readonly isSameFormat: boolean
+  /** The tensors of each file, for scales that are tensors. */
+  readonly find: { readonly a: TensorByName; readonly b: TensorByName }
+}
+
+/** @returns the difference, with no changes for tensors that are the same */
+export async function compareTensors({ a, b }: TensorPair, options: PairOptions): Promise<TensorDifference> {
+  const changes = new Set<TensorChange>(changesOf(a, b, options.isSameFormat))
+  const compare = (): Promise<Pick<TensorDifference, 'values' | 'real'>> => compareBoth(a, b, options)
+  const { values, real } = await withBorrowedMemory(WORKING_BYTES, options.signal, compare)
+  // Codes of other parameters are no differences by themselves.
+  if ((real ?? values)?.beyond) changes.add('values')
+  return { a: summarizeTensor(a), b: summarizeTensor(b), changes: [...changes], values, real }
+}
+
+function* changesOf(a: Tensor, b: Tensor, isSameFormat: boolean): Generator<TensorChange> {
+  if (a.name !== b.name) yield 'name'
+  if (a.kind !== b.kind) yield 'kind'
+  if (a.dtype !== b.dtype) yield 'dtype'
+  if (a.shape.join() !== b.shape.join()) yield 'shape'
+  if (a.kind === 'dense' && b.kind === 'dense') {
+    if (placementOf(a) !== placementOf(b)) yield 'layout'
+    if (quantizationText(a.quantization) !== quantizationText(b.quantization)) yield 'quantization'
+  }
+  // Formats keep different notes of one tensor.
+  if (isSameFormat && metadataOf(a) !== metadataOf(b)) yield 'metadata'
+  if (a.hasData !== b.hasData) yield 'data'
+}
+
+/** The layout with its padding; the shape is a fact of its own. */
+function placementOf({ storage }: DenseTensor): string {
+  return isPadded(storage) ? JSON.stringify([storage.layout, storage.lower, storage.upper]) : storage.layout
+}
+
+function quantizationText(quantization: QuantizationParameters | undefined): string {
+  if (!quantization) return ''
+  const { scale, zeroPoint = 0, axis, blockSize } = quantization
+  const listOf = (numbers: number | ArrayLike<number>): number[] =>
+    typeof numbers === 'number' ? [numbers] : Array.from(numbers)
+  return JSON.stringify([listOf(scale), listOf(zeroPoint), axis, blockSize])
+}
+
+function metadataOf({ doc = '', metadata }: Tensor): string {
+  return JSON.stringify([doc, [...metadata].sort(([one], [other]) => (one < other ? -1 : 1))])
+}
+
+async function compareBoth(
+  a: Tensor,
+  b: Tensor,
+  options: PairOptions,
+): Promise<Pick<TensorDifference, 'values' | 'real'>> {
+  const none = { values: null, real: null }
+  if (!a.hasData || !b.hasData || a.sizeExact !== b.sizeExact) return none
+  if (a.kind === 'string' || b.kind === 'string') {
+    if (a.kind !== b.kind) return none
+    return {
+      values: await compareStrings(a as typeof a & { kind: 'string' }, b as never, options.signal),
+      real: null,
+    }
+  }
+  if (a.kind === 'sparse' && b.kind === 'sparse') {
+    if (a.shape.join() !== b.shape.join()) return none
+    return { values: await compareSparse(a, b, options), real: null }
+  }
+  const [one, other] = [await denseOf(a), await denseOf(b)]
+  if (one.size === 0) return { values: equalBits(0), real: null }
+  const values = await compareValues(one, other, options)
+  return { values, real: await compareReal(one, other, values, options) }
+}
+
+async function denseOf(tensor: Exclude<Tensor, { kind: 'string' }>): Promise<DenseTensor> {
+  return tensor.kind === 'sparse' ? sparseAsDense(tensor) : tensor
+}
+
+/** Null where nothing declares what codes stand for, and where the declaration is not usable. */
+async function compareReal(
+  a: DenseTensor,
+  b: DenseTensor,
+  values: ValueDifferences,
+  options: PairOptions,
+): Promise<ValueDifferences | null> {
+  const { find } = options
+  const [ofA, ofB] = [await quantizationOf(a, find.a), await quantizationOf(b, find.b)]
+  const [realA, realB] = [realOf(a, ofA), realOf(b, ofB)]
+  if (!realA && !realB) return null
+  const hasSameParameters = a.dtype === b.dtype && quantizationText(ofA) === quantizationText(ofB)
+  if (values.equalBits && hasSameParameters) return values
+  return compareValues(realA ?? a, realB ?? b, { ...options, onBytes: () => undefined })
+}
+
+function realOf(
+  tensor: DenseTensor,
+  quantization: QuantizationParameters | undefined,
+): DenseTensor | undefined {
+  if (!quantization || !isCodeType(tensor.dtype)) return undefined
+  try {
+    return dequantize(tensor, quantization)
+  } catch (error) {
+    // A scale of 0 means "unknown"; other counts of scales than channels are findings of the file.
+    if (error instanceof TileworkError && error.code === 'ERR_QUANTIZATION') return undefined
+    throw error
+  }
+}

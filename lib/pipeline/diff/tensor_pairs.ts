@@ -1,0 +1,110 @@
+/** Which tensors of two files belong together: by name, and where names are gone, by content. */
+import type { TensorSequence } from '../../formats/format.js'
+import { digest } from '../../tensor/digest.js'
+import { isPlain } from '../../tensor/plain_storage.js'
+import { reorder } from '../../tensor/reorder.js'
+import type { Tensor } from '../../tensor/tensor.js'
+import { codesName } from './named_quantization.js'
+
+export interface TensorPair {
+  readonly a: Tensor
+  readonly b: Tensor
+}
+
+export interface MatchedTensors {
+  /** Those of one name first, each part in the order of the first file. */
+  readonly pairs: readonly TensorPair[]
+  readonly removed: readonly Tensor[]
+  readonly added: readonly Tensor[]
+}
+
+/**
+ * Pairs tensors of the same name; several of one name, in their order. Of the rest, pairs tensors with their codes, those with equal element type,
+ * shape and values, and then the two that are left where one of each side is left and they have the same shape.
+ */
+export async function matchTensors(
+  a: TensorSequence,
+  b: TensorSequence,
+  signal: AbortSignal | undefined,
+): Promise<MatchedTensors> {
+  const byName = new Map<string, Tensor[]>()
+  for (const tensor of b) appendTo(byName, tensor.name, tensor)
+  const pairs = new Map<Tensor, Tensor>()
+  const removed: Tensor[] = []
+  for (const tensor of a) {
+    const other = byName.get(tensor.name)?.shift()
+    if (other) pairs.set(tensor, other)
+    else removed.push(tensor)
+  }
+  const added = [...byName.values()].flat()
+  const left = { removed, added }
+  const take = (found: ReadonlyMap<Tensor, Tensor>): void => {
+    const taken = new Set(found.values())
+    for (const [one, other] of found) pairs.set(one, other)
+    left.removed = left.removed.filter((tensor) => !found.has(tensor))
+    left.added = left.added.filter((tensor) => !taken.has(tensor))
+  }
+  take(matchCodes(left.removed, left.added))
+  take(await matchContents(left.removed, left.added, signal))
+  const [one, other] = [left.removed[0], left.added[0]]
+  if (left.removed.length === 1 && left.added.length === 1 && one!.shape.join() === other!.shape.join()) {
+    pairs.set(one!, other!)
+    return { pairs: pairsOf(pairs), removed: [], added: [] }
+  }
+  return { pairs: pairsOf(pairs), ...left }
+}
+
+function pairsOf(pairs: ReadonlyMap<Tensor, Tensor>): TensorPair[] {
+  return Array.from(pairs, ([a, b]) => ({ a, b }))
+}
+
+/** Pairs the tensor `w` of one side with its codes `w_quantized` of the other. */
+function matchCodes(removed: readonly Tensor[], added: readonly Tensor[]): Map<Tensor, Tensor> {
+  const byName = new Map(added.map((tensor) => [tensor.name, tensor]))
+  const byCodesName = new Map(added.map((tensor) => [codesName(tensor.name), tensor]))
+  const matches = new Map<Tensor, Tensor>()
+  for (const tensor of removed) {
+    const other = byName.get(codesName(tensor.name)) ?? byCodesName.get(tensor.name)
+    if (other?.shape.join() === tensor.shape.join()) matches.set(tensor, other)
+  }
+  return matches
+}
+
+async function matchContents(
+  removed: readonly Tensor[],
+  added: readonly Tensor[],
+  signal: AbortSignal | undefined,
+): Promise<Map<Tensor, Tensor>> {
+  const formOf = ({ kind, dtype, shape }: Tensor): string => JSON.stringify([kind, dtype, shape])
+  // Only what has a counterpart of its form is read.
+  const forms = new Set(removed.map(formOf))
+  const byContent = new Map<string, Tensor[]>()
+  const candidates = added.filter((tensor) => forms.has(formOf(tensor)))
+  for (const tensor of candidates) {
+    const content = await contentDigest(tensor, signal)
+    if (content !== undefined) appendTo(byContent, formOf(tensor) + content, tensor)
+  }
+  const matches = new Map<Tensor, Tensor>()
+  const addedForms = new Set(candidates.map(formOf))
+  for (const tensor of removed) {
+    if (!addedForms.has(formOf(tensor))) continue
+    const content = await contentDigest(tensor, signal)
+    const other = content === undefined ? undefined : byContent.get(formOf(tensor) + content)?.shift()
+    if (other) matches.set(tensor, other)
+  }
+  return matches
+}
+
+function appendTo(lists: Map<string, Tensor[]>, key: string, tensor: Tensor): void {
+  const list = lists.get(key)
+  if (list) list.push(tensor)
+  else lists.set(key, [tensor])
+}
+
+/** Of the values in row-major order; undefined for a tensor whose values say nothing of where it belongs. */
+async function contentDigest(tensor: Tensor, signal: AbortSignal | undefined): Promise<string | undefined> {
+  if (!tensor.hasData || tensor.kind === 'string' || tensor.size === 0) return undefined
+  const options = signal ? { signal } : {}
+  if (tensor.kind === 'sparse') return digest(tensor, options)
+  return digest(isPlain(tensor.storage) ? tensor : reorder(tensor, 'row_major'), options)
+}
