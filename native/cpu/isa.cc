@@ -13,7 +13,7 @@ namespace {
 
 // The sets of this architecture; each includes the ones before it.
 #if defined(__x86_64__)
-constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable, Isa::kAvx2};
+constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable, Isa::kAvx2, Isa::kAvx512};
 #elif defined(__aarch64__)
 constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable, Isa::kNeon};
 #else
@@ -21,7 +21,9 @@ constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable};
 #endif
 
 Isa probe_isa() {
-  if (cpu_has("avx2") && cpu_has("f16c") && cpu_has("fma")) return Isa::kAvx2;
+  const bool has_avx2 = cpu_has("avx2") && cpu_has("f16c") && cpu_has("fma");
+  const bool has_avx512 = cpu_has("avx512f") && cpu_has("avx512bw");
+  if (has_avx2) return has_avx512 ? Isa::kAvx512 : Isa::kAvx2;
   if (cpu_has("neon")) return Isa::kNeon;
   return Isa::kPortable;
 }
@@ -32,12 +34,12 @@ constexpr const Isa* kLowestLimit = std::begin(kLadder) + 1;
 }  // namespace
 
 const char* name_of(Isa isa) {
-  constexpr const char* kNames[] = {"reference", "portable", "avx2", "neon"};
+  constexpr const char* kNames[] = {"reference", "portable", "avx2", "avx512", "neon"};
   return kNames[static_cast<size_t>(isa)];
 }
 
 const char* kernel_suffix(Isa isa) {
-  constexpr const char* kSuffixes[] = {"_reference", "", "__avx2", "__neon"};
+  constexpr const char* kSuffixes[] = {"_reference", "", "__avx2", "__avx512", "__neon"};
   return kSuffixes[static_cast<size_t>(isa)];
 }
 

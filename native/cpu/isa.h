@@ -1,8 +1,8 @@
 // The instruction sets that kernels are compiled for, and the ones that this process may use.
 //
 // The environment variable TILEWORK_MAX_ISA forces a lower set than the CPU has: `portable` everywhere,
-// `avx2` on x64, `neon` on 64-bit ARM. It is read once, when the first kernel is chosen. With it a wrong
-// result or a slow case can be traced to the kernels of one instruction set.
+// `avx2`, `avx512` on x64, `neon` on 64-bit ARM. It is read once, when the first kernel is chosen. With it a
+// wrong result or a slow case can be traced to the kernels of one instruction set.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,16 @@ enum class Isa : uint8_t {
   kPortable,
   // Together with F16C and FMA, which every mainstream CPU with AVX2 has.
   kAvx2,
+  // F and BW.
+  kAvx512,
   // Part of the baseline of 64-bit ARM.
   kNeon,
 };
 
-// "reference", "portable", "avx2", "neon".
+// "reference", "portable", "avx2", "avx512", "neon".
 const char* name_of(Isa isa);
 
-// Suffix of a kernel's name by native/NAMING.md: "_reference", "", "__avx2", "__neon".
+// Suffix of a kernel's name by native/NAMING.md: "_reference", "", "__avx2", "__avx512", "__neon".
 const char* kernel_suffix(Isa isa);
 
 // The widest set that kernels may use in this process. Errors: ERR_ARGUMENT for an unknown TILEWORK_MAX_ISA.

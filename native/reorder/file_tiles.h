@@ -64,6 +64,12 @@ class FileTiles {
 
   int64_t count() const;
   Tile at(int64_t tile) const;
+  // Bytes of whole iterations of the loops that reach into the range.
+  int64_t cut_bytes() const {
+    int64_t elements = 1;
+    for (const Iterations& loop : loops_) elements *= loop.count();
+    return bytes_of(elements);
+  }
 
   const Runs& source() const { return source_; }
   const Runs& destination() const { return destination_; }

@@ -31,7 +31,7 @@ bool merge_step(Panel& panel, Steps& step) {
   return false;
 }
 
-Panel merged(const Panel& panel) {
+[[maybe_unused]] Panel merged(const Panel& panel) {
   Panel one = panel;
   merge_step(one, one.inner);
   if (merge_step(one, one.outer)) merge_step(one, one.inner);

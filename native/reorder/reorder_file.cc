@@ -17,6 +17,12 @@ int64_t resident_bytes(const std::vector<ByteRange>& ranges) {
   return bytes;
 }
 
+// Whether a window that is read by a single call has little else.
+bool fills_window(const std::vector<ByteRange>& ranges, int64_t most_bytes) {
+  const int64_t hull = ranges.back().end - ranges.front().begin;
+  return hull <= most_bytes && hull <= kMaxGapShare * resident_bytes(ranges);
+}
+
 // A kernel adds an element's offset to the address of the storage. Only a part of it is here, so this address
 // may lie outside of any memory; it is never read itself.
 const uint8_t* storage_address(const uint8_t* part, int64_t offset) {
@@ -55,11 +61,10 @@ void run_in_sparse(const Part& part, const std::vector<ByteRange>& ranges, FileS
 void run_part(const Part& part, int64_t most_bytes, FileScratch& scratch) {
   const std::vector<ByteRange> ranges = source_ranges(part.plan, part.begin, part.end);
   if (ranges.empty()) return part.plan.run(nullptr, part.destination, part.begin, part.end);
-  const ByteRange hull{ranges.front().begin, ranges.back().end};
-  const int64_t resident = resident_bytes(ranges);
-  if (hull.size() <= most_bytes && hull.size() <= kMaxGapShare * resident) {
-    return run_in_window(part, hull, scratch);
+  if (fills_window(ranges, most_bytes)) {
+    return run_in_window(part, {ranges.front().begin, ranges.back().end}, scratch);
   }
+  const int64_t resident = resident_bytes(ranges);
   const int64_t unit = part.plan.range_quantum();
   const int64_t half = (part.end - part.begin) / unit / 2 * unit;
   if (resident <= most_bytes || half == 0) return run_in_sparse(part, ranges, scratch);
@@ -77,11 +82,21 @@ int64_t moved_bytes(const ReorderPlan& plan, int64_t at) {
   return plan.cast() == nullptr ? at : plan.cast()->moved_bytes(at);
 }
 
+// Whether a range is made of pieces from all over the source: a sparse buffer would have a page for each.
+bool is_scattered(const ReorderPlan& plan, int64_t begin, int64_t end, int64_t most_bytes) {
+  if (plan.source_bytes() <= most_bytes || plan.copy_offset()) return false;
+  const std::vector<ByteRange> ranges = source_ranges(plan, begin, end);
+  return !ranges.empty() && !fills_window(ranges, most_bytes);
+}
+
 // Of a plan of one program. None where pieces of them might begin inside a byte of what they are cast to, or
-// where holes have to be looked for; and of a range that is a single tile, which reads only what it needs.
+// where holes have to be looked for; and of a range that is a single tile, which reads only what it needs, if
+// that does not lie scattered, or is much less than whole iterations of the loops.
 std::optional<FileTiles> tiles_of(const ReorderPlan& plan, int64_t begin, int64_t end, TileLimits limits) {
   const ReorderPlan& moves = moves_of(plan);
-  if (moves.programs().size() != 1 || end - begin <= limits.destination) return std::nullopt;
+  if (moves.programs().size() != 1) return std::nullopt;
+  const bool is_single = end - begin <= limits.destination;
+  if (is_single && !is_scattered(plan, begin, end, limits.source)) return std::nullopt;
   const bool has_half_byte = moves.element_bits() == 4 && moves.destination_elements() % 2 != 0;
   if (has_half_byte) return std::nullopt;
   if (const FusedCast* cast = plan.cast()) {
@@ -92,7 +107,10 @@ std::optional<FileTiles> tiles_of(const ReorderPlan& plan, int64_t begin, int64_
     // What is cast must not take more room than a tile either.
     if (to > from) limits.destination = std::max<int64_t>(limits.destination / to * from, 1);
   }
-  return FileTiles::cut(moves.programs().front(), moved_bytes(plan, begin), moved_bytes(plan, end), limits);
+  const ByteRange moved{moved_bytes(plan, begin), moved_bytes(plan, end)};
+  auto tiles = FileTiles::cut(moves.programs().front(), moved.begin, moved.end, limits);
+  if (is_single && tiles && tiles->cut_bytes() > kMaxGapShare * moved.size()) return std::nullopt;
+  return tiles;
 }
 
 std::vector<PackedPiece> within(const ByteRange& storage, std::vector<PackedPiece> pieces) {

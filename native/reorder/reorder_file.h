@@ -82,6 +82,8 @@ class FileReorder {
               TileLimits limits = kFileTileLimits);
 
   int64_t tiles() const;
+  // Whether tiles are blocks of the loops, packed.
+  bool is_packed() const { return tiles_.has_value(); }
   // Writes a tile to its place in `destination`, where byte `begin` stands first. Errors: those of
   // InputFile::read_at, ERR_LIMIT.
   void run_tile(int64_t tile, const FileSource& source, uint8_t* destination, FileScratch& scratch) const;
@@ -104,8 +106,8 @@ class FileReorder {
   int64_t begin_;
   int64_t end_;
   TileLimits limits_;
-  // Absent where tiles are ranges: for copies, for what is no larger than a tile, and for plans that blocks
-  // of loops cannot cut.
+  // Absent where tiles are ranges: for copies, for what is no larger than a tile and not scattered over the
+  // source, and for plans that blocks of loops cannot cut.
   std::optional<FileTiles> tiles_;
 };
 

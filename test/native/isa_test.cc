@@ -22,6 +22,8 @@ void test_limits() {
 #if defined(__x86_64__)
   CHECK(limited_isa(Isa::kAvx2, "portable") == Isa::kPortable);
   CHECK(limited_isa(Isa::kPortable, "avx2") == Isa::kPortable);
+  CHECK(limited_isa(Isa::kAvx512, "avx2") == Isa::kAvx2);
+  CHECK(limited_isa(Isa::kAvx2, "avx512") == Isa::kAvx2);
   CHECK(code_of([] { limited_isa(Isa::kAvx2, "neon"); }) == "ERR_ARGUMENT");
 #elif defined(__aarch64__)
   CHECK(limited_isa(Isa::kNeon, "portable") == Isa::kPortable);

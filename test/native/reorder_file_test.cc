@@ -71,6 +71,17 @@ void test_random_layouts(int rounds) {
   }
 }
 
+// A short range of a transpose is made of pieces of all rows of the source.
+void test_short_ranges_are_packed() {
+  const int64_t side = 1024;
+  const auto plan = std::make_shared<const ReorderPlan>(
+      ReorderDescription{32, {side, side}, row_major({side, side}), transposed(side, side)});
+  CHECK(FileReorder(plan, 0, 32 * side * 4).is_packed());
+  CHECK(FileReorder(plan, 100 * side * 4 + 400, 132 * side * 4).is_packed());
+  // Whole iterations would be many times the range.
+  CHECK(!FileReorder(plan, 5 * side * 4 - 8, 5 * side * 4 + 8).is_packed());
+}
+
 // No tile exceeds its memory limit, and together the tiles write each byte of a range once.
 void test_tiles_are_bounded(int rounds) {
   std::mt19937_64 random(99);
@@ -272,6 +283,7 @@ int main(int count, char** arguments) {
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 600);
   test_tiles_are_bounded(3000);
   test_runs_are_long();
+  test_short_ranges_are_packed();
   test_large_cases();
   test_pool_is_shared();
   test_errors();

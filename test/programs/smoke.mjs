@@ -14,6 +14,8 @@ const { values: options, positionals } = parseArgs({
   options: { isa: { type: 'string' } },
 })
 const [root] = positionals
+// The same kernels on every machine.
+if (options.isa) process.env.TILEWORK_MAX_ISA = options.isa
 const { asTensor, open, parseLayout, planReorder, reorder, save } = await import(
   pathToFileURL(join(root, 'dist', 'index.js')).href
 )
