@@ -4,6 +4,14 @@
  * @packageDocumentation
  */
 export {
+  type ConvertedToTmfile,
+  type FusedNode,
+  type OnnxToTmfileOptions,
+  type OnnxToTmfileReport,
+  onnxToTmfile,
+  type ReplacedNode,
+} from './bridges/onnx_tmfile/to_tmfile/index.js'
+export {
   type DumpedBuffer,
   type DumpedDevice,
   type DumpedNode,
