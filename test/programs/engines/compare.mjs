@@ -53,7 +53,7 @@ export async function difference(path, expectedPath, { exact = false } = {}) {
 
 async function arrayOf(path) {
   const file = await open(path)
-  const tensor = file.tensors.get(0)
+  const [tensor] = file.tensors
   const values = await tensor.toTypedArray()
   const { shape, dtype } = tensor
   file.close()
