@@ -36,7 +36,8 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const build = values.tengine ?? (values.source ? buildEngine(values.source) : undefined)
 const runner = build && resolve(build, 'run_tmfile')
-if (!runner || !existsSync(runner)) fail('Name a build of the engine with --tengine, or its source with --source.')
+if (!runner || !existsSync(runner))
+  fail('Name a build of the engine with --tengine, or its source with --source.')
 
 let failed = 0
 for (const { name, run } of DIRECTIONS) {

@@ -9,7 +9,9 @@ export const name = 'to-tmfile'
 
 export async function run({ fixtures, folder, runner, only, verbose }) {
   const { results } = JSON.parse(readFileSync(join(fixtures, 'results.json'), 'utf8'))
-  const refusals = new Set(results.filter(({ target }) => target.converts === 'refuses').map((each) => each.case))
+  const refusals = new Set(
+    results.filter(({ target }) => target.converts === 'refuses').map((each) => each.case),
+  )
   const counts = { equal: 0, refused: 0 }
   const failures = []
   for (const caseName of readdirSync(join(fixtures, 'cases'))) {
@@ -34,7 +36,9 @@ export async function convertAndRun(caseFolder, target, runner, options = {}) {
   try {
     const { model } = await onnxToTmfile(file.onnx, options)
     names = model.graph.inputs.map(({ outputs }) => outputs[0].name)
-    operators = [...new Set(model.graph.nodes.map(({ operator }) => operator))].filter((each) => !/^(Const|InputOp)$/.test(each)).join(' ')
+    operators = [...new Set(model.graph.nodes.map(({ operator }) => operator))]
+      .filter((each) => !/^(Const|InputOp)$/.test(each))
+      .join(' ')
     await save(path, model)
   } catch (error) {
     if (error.code === 'ERR_UNSUPPORTED') return { refused: error.message }
@@ -46,5 +50,8 @@ export async function convertAndRun(caseFolder, target, runner, options = {}) {
   if (findings.length > 0) return { problem: `check: ${findings[0].message}` }
   const inputs = arraysOf(caseFolder, 'in').map((input, at) => `${names[at]}=${input}`)
   const { outputs, problem } = runEngine(runner, path, inputs, target)
-  return { operators, problem: problem ?? (await compareOutputs(outputs, arraysOf(caseFolder, 'out').slice(0, count))) }
+  return {
+    operators,
+    problem: problem ?? (await compareOutputs(outputs, arraysOf(caseFolder, 'out').slice(0, count))),
+  }
 }

@@ -1,0 +1,75 @@
+/** Converts the graph of a model to a model of another format, where there is a bridge between both. */
+import { TileworkError } from '../errors.js'
+import type { FormatName } from '../formats/registry.js'
+import type { OnnxModel } from '../formats/onnx/index.js'
+import type { TmfileModel } from '../formats/tmfile/index.js'
+import { resolveDtype } from '../dtype/dtypes.js'
+import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
+import type { ConvertOptions } from './convert.js'
+import type { OpenFile } from './open.js'
+
+/** Options of a graph that becomes one of another format. */
+export interface GraphOptions {
+  /** Shapes of inputs by name, where the target has static shapes; see `onnxToTmfile`. */
+  readonly inputShapes?: Readonly<Record<string, readonly number[]>>
+  /** First extent of every input. */
+  readonly batch?: number
+}
+
+export interface ConvertedGraph {
+  readonly model: OnnxModel | TmfileModel
+  readonly report: OnnxToTmfileReport
+}
+
+type Bridge = (file: OpenFile, options: ConvertOptions) => Promise<ConvertedGraph>
+
+/** A bridge by the formats of both sides. */
+const BRIDGES: Readonly<
+  Record<string, { readonly nodesOf: (file: OpenFile) => number; readonly convert: Bridge }>
+> = {
+  'onnx tmfile': {
+    nodesOf: ({ onnx }) => onnx?.graph.nodes.length ?? 0,
+    convert: async ({ onnx }, options) => {
+      const { onnxToTmfile } = await import('../bridges/onnx_tmfile/to_tmfile/index.js')
+      const { inputShapes, batch } = options
+      const weights = weightsOf(options)
+      return onnxToTmfile(onnx!, {
+        ...(inputShapes && { inputShapes }),
+        ...(batch !== undefined && { batch }),
+        ...(weights && { weights }),
+      })
+    },
+  },
+}
+
+function weightsOf({ dtype }: ConvertOptions): 'float32' | 'float16' | undefined {
+  const weights = dtype === undefined ? undefined : resolveDtype(dtype)
+  if (weights === undefined || weights === 'float32' || weights === 'float16') return weights
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `the weights of a tmfile become float32 or float16, not ${weights}.`,
+  )
+}
+
+/** Whether the graph of a file becomes one of another format: there is a bridge, and a graph. */
+export function hasBridge(file: OpenFile, format: string): boolean {
+  return (BRIDGES[`${file.format} ${format}`]?.nodesOf(file) ?? 0) > 0
+}
+
+/** @throws TileworkError ERR_UNSUPPORTED for nodes without a counterpart, and for options that change tensors */
+export async function convertGraph(
+  file: OpenFile,
+  format: FormatName,
+  options: ConvertOptions,
+): Promise<ConvertedGraph> {
+  const other = (['layout', 'fromLayout', 'quantize', 'quantizeTo', 'device'] as const).find(
+    (name) => options[name] !== undefined,
+  )
+  if (other !== undefined) {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${other} changes tensors, which no longer fit a graph. Write the weights alone by the option weightsOnly, or take tensors out with the option tensors.`,
+    )
+  }
+  return BRIDGES[`${file.format} ${format}`]!.convert(file, options)
+}
