@@ -1,7 +1,7 @@
 /**
  * Converts models between ONNX and tmfile, and compares what Tengine and onnxruntime compute from them.
  *
- *   npm run test:engines -- --tengine BUILD [--only NAME] [--direction to-tmfile] [--verbose]
+ *   npm run test:engines -- --tengine BUILD [--only NAME] [--direction to-tmfile] [--python PATH] [--verbose]
  *   npm run test:engines -- --source CHECKOUT        builds the engine first, into a temporary folder
  *
  * BUILD is a folder that `build_tengine.sh` of the fixtures made. Cases lie in ../shared/fixtures/onnx-tmfile, which is no part of
@@ -13,10 +13,14 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fail, ROOT } from '../../scripts/toolchain.mjs'
-import * as networks from './engines/networks.mjs'
+import { generated } from './engines/generated.mjs'
 import * as toTmfile from './engines/to_tmfile.mjs'
 
-const DIRECTIONS = [toTmfile, networks]
+const DIRECTIONS = [
+  toTmfile,
+  generated('variants', 'onnx_variants.py'),
+  generated('networks', 'onnx_networks.py'),
+]
 
 const { values } = parseArgs({
   options: {

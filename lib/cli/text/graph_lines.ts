@@ -16,6 +16,6 @@ export function graphLines(
     [copied.length, 'outputs copied'],
   ]
   const changes = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
-  const end = changes.length === 0 ? '' : `; of the nodes of the input ${changes.join(', ')}`
+  const end = changes.length === 0 ? '' : ` (${changes.join(', ')})`
   return [`${output} computes ${formatCount(nodes, 'node')}${end}.`, ...notes]
 }

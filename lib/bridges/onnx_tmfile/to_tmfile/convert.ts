@@ -457,11 +457,11 @@ class KnownEntry implements Known {
 }
 
 function refusedError(refused: readonly RefusedNode[]): TileworkError {
-  const lines = refused.map(({ node, operator, reason }) => `  ${valueText(node)} (${operator}): ${reason}`)
+  const list = refused.map(({ node, operator, reason }) => `${valueText(node)} (${operator}): ${reason}`)
   const count = refused.length === 1 ? '1 node has' : `${refused.length} nodes have`
   return new TileworkError(
     'ERR_UNSUPPORTED',
-    `The model cannot become a tmfile; ${count} no counterpart:\n${lines.join('\n')}`,
+    `The model cannot become a tmfile; ${count} no counterpart: ${list.join('; ')}.`,
     { format: 'onnx' },
   )
 }

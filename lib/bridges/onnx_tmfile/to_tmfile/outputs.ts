@@ -19,14 +19,11 @@ export function chooseOutputs(
 ): TmfileNode[] {
   const tensors = outputs.map(({ operand }) => (isConstantOperand(operand) ? b.constant(operand) : operand))
   b.prune(tensors.flatMap((tensor) => b.producerOf(tensor) ?? []))
-  const taken = new Set<TmfileTensor>()
   const copied = tensors.map((tensor) => {
-    const node = b.producerOf(tensor)
-    const isOwn =
-      tensor.role === 'variable' && node?.outputs.length === 1 && b.consumersOf(tensor).length === 0
-    const needsCopy = !isOwn || taken.has(tensor)
-    taken.add(tensor)
-    return needsCopy
+    const isOwn = tensor.role === 'variable' && b.producerOf(tensor)?.outputs.length === 1
+    // A copy reads the tensor too, so of several outputs with one tensor none is the tensor itself.
+    const isOnce = tensors.indexOf(tensor) === tensors.lastIndexOf(tensor)
+    return !isOwn || !isOnce || b.consumersOf(tensor).length > 0
   })
   return outputs.map(({ name }, at) => {
     const tensor = tensors[at]!

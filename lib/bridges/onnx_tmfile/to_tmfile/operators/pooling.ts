@@ -83,7 +83,7 @@ function emit(
     },
     ...{ caffe_flavor: flavor, pad_h0: h.begin, pad_w0: w.begin, pad_h1: h.end, pad_w1: w.end },
   }
-  return step.b.emit('Pooling', [x], params, imageShape(step.output()))
+  return step.b.emit('Pooling', [x], params, [...x.shape!.slice(0, 2), ...output])
 }
 
 function pool(step: Step): TmfileTensor {
@@ -95,7 +95,9 @@ function pool(step: Step): TmfileTensor {
   if (all.some(({ dilation }) => dilation !== 1)) refuse('dilations; the engine has none')
   const windows = planeWindows(all)
   const image = imageShape(shape)
-  const [input, output] = [image.slice(2), imageShape(step.output()).slice(2)]
+  const input = image.slice(2)
+  const isCeil = step.number('ceil_mode', 0) !== 0
+  const output = windows.map((window, axis) => extentOf(window, input[axis]!, isCeil))
   const asked: Pool = {
     algorithm,
     windows,
@@ -106,7 +108,15 @@ function pool(step: Step): TmfileTensor {
   const x = reshape(step.b, step.tensor(0), image)
   const flavor = flavorOf(asked)
   const made = flavor === undefined ? poolPadded(step, x, asked) : emit(step, x, asked, flavor)
-  return reshape(step.b, made, step.output())
+  return reshape(step.b, made, shape.length === 4 ? made.shape! : made.shape!.toSpliced(2, 1))
+}
+
+/** The extent that onnxruntime computes: no window starts in the padding at the end, whatever the version. */
+function extentOf({ kernel, stride, begin, end }: AxisWindow, input: number, isCeil: boolean): number {
+  const room = input + begin + end - kernel
+  if (!isCeil) return Math.floor(room / stride) + 1
+  const steps = Math.ceil(room / stride)
+  return steps * stride >= input + begin ? steps : steps + 1
 }
 
 /** Makes the padding elements of the input. */

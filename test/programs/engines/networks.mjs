@@ -1,4 +1,0 @@
-export const name = 'networks'
-export async function run() {
-  return { counts: {}, failures: [] }
-}
