@@ -69,7 +69,7 @@ function unpadded(pool: Pool): Pool {
 function emit(
   step: Step,
   x: TmfileTensor,
-  { algorithm, windows: [h, w] }: Pool,
+  { algorithm, windows: [h, w], output }: Pool,
   flavor: number,
 ): TmfileTensor {
   const params = {
