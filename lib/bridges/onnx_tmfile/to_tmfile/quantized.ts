@@ -130,9 +130,22 @@ function attach(
       refuse('another scale behind an operator that copies codes')
     if (step.b.consumersOf(tensor).length > 0) refuse('another scale of a tensor that is read with its own')
   }
-  tensor.dtype = dtype as TmfileDtype
-  tensor.quantization = record
+  setRecord(step.b, tensor, dtype as TmfileDtype, record)
   return tensor
+}
+
+/** Sets the record of a tensor, and of those before it that operators only moved. */
+function setRecord(
+  b: GraphBuilder,
+  tensor: TmfileTensor,
+  dtype: TmfileDtype,
+  record: TmfileQuantization,
+): void {
+  tensor.dtype = dtype
+  tensor.quantization = record
+  const producer = b.producerOf(tensor)
+  const before = producer && MOVERS.has(producer.operator) ? producer.inputs[0] : undefined
+  if (before && before.role === 'variable' && !before.quantization) setRecord(b, before, dtype, record)
 }
 
 /** The zero point says the type; without one `output_dtype`, else uint8. */
@@ -143,9 +156,32 @@ function codesOf(step: Step): Dtype | number | undefined {
 /** int8 in ONNX. */
 const INT8_CODE = 3
 
+/** Smallest and largest code of each type. */
+const RANGES: Readonly<Record<string, readonly [number, number]>> = {
+  ...{ int8: [-128, 127], uint8: [0, 255], int16: [-32_768, 32_767], uint16: [0, 65_535] },
+}
+
+/** In a float32 model a quantization still saturates, and exporters rely on it in place of a Relu. */
+function saturated(
+  step: Step,
+  x: TmfileTensor,
+  dtype: Dtype | number | undefined,
+  record: TmfileQuantization,
+): TmfileTensor {
+  const [low, high] = RANGES[String(dtype)] ?? refuse(`codes of type ${dtype}`)
+  const [scale, zero] = [record.scales[0]!, record.zeroPoints[0]!]
+  const [min, max] = [(low - zero) * scale, (high - zero) * scale]
+  const before = step.b.producerOf(x)
+  const bounds = before?.operator === 'Clip' ? (before as KnownNode<'Clip'>).params : undefined
+  return bounds?.min === min && bounds.max === max ? x : step.b.emit('Clip', [x], { min, max }, x.shape!)
+}
+
 function quantize(step: Step): TmfileTensor {
   const x = step.tensor(0)
-  return step.keepsQuantized ? attach(step, x, codesOf(step), recordAt(step, 1)) : x
+  const record = recordAt(step, 1)
+  return step.keepsQuantized
+    ? attach(step, x, codesOf(step), record)
+    : saturated(step, x, codesOf(step), record)
 }
 
 function dequantize(step: Step): TmfileTensor {
@@ -163,7 +199,8 @@ function realOperand(step: Step, at: number, axis: number): Constant | TmfileTen
 }
 
 function withOutput(step: Step, made: TmfileTensor, at: number): TmfileTensor {
-  return step.keepsQuantized ? attach(step, made, step.dtype(at + 1), recordAt(step, at)) : made
+  const [dtype, record] = [step.dtype(at + 1), recordAt(step, at)]
+  return step.keepsQuantized ? attach(step, made, dtype, record) : saturated(step, made, dtype, record)
 }
 
 function qlinearConv(step: Step): TmfileTensor {
@@ -185,8 +222,24 @@ function qlinearMatMul(step: Step): TmfileTensor {
   return withOutput(step, matMul(step.withOperands([one, other])), 6)
 }
 
+/** Operators with a kernel for int8. */
+const INT8_KERNELS = `Clip Concat Convolution DepthToSpace Dropout Eltwise Flatten FullyConnected Interp Permute Pooling PReLU ReLu
+  Reshape ShuffleChannel Sigmoid Softmax Split Transpose`
+
+/** Operators with a kernel for uint8 alone. */
+const UINT8_KERNELS = `BatchNormalization Elu Gather Gelu Hardsigmoid HardSwish InstanceNorm LayerNorm Mish Pad Reduction Selu Slice Tanh
+  Unary`
+
+const wordsOf = (text: string): string[] => text.split(/\s+/)
+
+/** Operators that the CPU computes, by the type of the codes. */
+const KERNELS: Readonly<Record<string, ReadonlySet<string>>> = {
+  int8: new Set(wordsOf(INT8_KERNELS)),
+  uint8: new Set([...wordsOf(INT8_KERNELS), ...wordsOf(UINT8_KERNELS)]),
+}
+
 /**
- * Nodes of an integer model that would compute in float32; empty for float models.
+ * Nodes of an integer model that would compute in float32, or not at all; empty for float models.
  *
  * @param labelOf - name and operator of the ONNX node that a node came from
  */
@@ -195,21 +248,29 @@ export function floatNodes(
   labelOf: (node: TmfileNode) => { readonly node: string; readonly operator: string },
 ): RefusedNode[] {
   const tensors = builder.nodes.flatMap(({ inputs, outputs }) => [...inputs, ...outputs])
-  const types = new Set(
-    tensors.flatMap(({ quantization, role, dtype }) => (quantization && role !== 'constant' ? [dtype] : [])),
-  )
-  if (types.size === 0) return []
-  const [type] = types
-  return builder.nodes.flatMap((node): RefusedNode[] => {
-    const bad = [...node.outputs, ...node.inputs.filter(({ role }) => role !== 'constant')].find(
-      ({ dtype, quantization }) => dtype !== type || !quantization,
-    )
-    if (!bad) return []
-    const what = bad.quantization
-      ? `is ${bad.dtype} in a model of ${type}`
-      : 'stays float32 in a quantized model'
-    return [{ ...labelOf(node), reason: `tensor "${bad.name}" ${what}; ${ADVICE}` }]
-  })
+  const isCode = ({ quantization, role }: TmfileTensor): boolean =>
+    quantization !== null && role !== 'constant'
+  const type = tensors.find(isCode)?.dtype
+  if (type === undefined) return []
+  const refused = new Map<string, RefusedNode>()
+  for (const node of builder.nodes) {
+    const reason = whyNotInteger(node, type)
+    const label = labelOf(node)
+    if (reason !== undefined && !refused.has(label.node))
+      refused.set(label.node, { ...label, reason: `${reason}; ${ADVICE}` })
+  }
+  return [...refused.values()]
+}
+
+function whyNotInteger({ operator, inputs, outputs }: TmfileNode, type: TmfileDtype): string | undefined {
+  if (!KERNELS[type]?.has(operator)) return `the engine computes no ${operator} on ${type}`
+  const variables = [...outputs, ...inputs.filter(({ role }) => role !== 'constant')]
+  const bad = variables.find(({ dtype, quantization }) => dtype !== type || !quantization)
+  if (!bad) return undefined
+  const what = bad.quantization
+    ? `is ${bad.dtype} in a model of ${type}`
+    : 'stays float32 in a quantized model'
+  return `tensor "${bad.name}" ${what}`
 }
 
 export const QUANTIZED_ROWS: readonly OperatorRow[] = [
