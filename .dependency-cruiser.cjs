@@ -74,7 +74,8 @@ module.exports = {
     },
     {
       name: 'bridges-below-pipeline',
-      comment: 'A bridge converts the model of one format to that of another; opening and saving are built on top of it.',
+      comment:
+        'A bridge converts the model of one format to that of another; opening and saving are built on top of it.',
       severity: 'error',
       from: { path: '^lib/bridges/' },
       to: { path: '^lib/(pipeline|device|native|cli)/' },

@@ -31,7 +31,7 @@ import {
   reorderTensors,
   type TensorChanges,
 } from './change_tensors.js'
-import { convertGraph, type ConvertedGraph, type GraphOptions, hasBridge } from './convert_graph.js'
+import { type ConvertedGraph, convertGraph, type GraphOptions, hasBridge } from './convert_graph.js'
 import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf } from './open.js'
 import { checkValueQuantization, quantizeTensors, type ValueQuantization } from './quantize_tensors.js'
 import { type Saveable, type SaveOptions, save } from './save.js'

@@ -1,10 +1,11 @@
 /** Converts the graph of a model to a model of another format, where there is a bridge between both. */
-import { TileworkError } from '../errors.js'
-import type { FormatName } from '../formats/registry.js'
-import type { OnnxModel } from '../formats/onnx/index.js'
-import type { TmfileModel } from '../formats/tmfile/index.js'
-import { resolveDtype } from '../dtype/dtypes.js'
+
 import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
+import { resolveDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import type { OnnxModel } from '../formats/onnx/index.js'
+import type { FormatName } from '../formats/registry.js'
+import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { ConvertOptions } from './convert.js'
 import type { OpenFile } from './open.js'
 

@@ -20,6 +20,7 @@ import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, inputError, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
+import { graphLines } from '../text/graph_lines.js'
 import { lossesLine } from '../text/losses_line.js'
 import { numberList } from '../text/parse_shape.js'
 import { printable, printJson } from '../text/printable.js'
@@ -37,7 +38,6 @@ import {
   undoCommands,
 } from './convert_options.js'
 import { collectStaticShape } from './edit_arguments.js'
-import { graphLines } from '../text/graph_lines.js'
 import { KEEP_OLD_DATA } from './keep_old_data.js'
 import { UndoFile } from './undo_file.js'
 

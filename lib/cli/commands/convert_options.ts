@@ -9,10 +9,10 @@ import type {
   ValueQuantization,
 } from '../../index.js'
 import { parseLayout, resolveDtype, TileworkError } from '../../index.js'
-import type { InputShape } from './edit_arguments.js'
 import { type ReadChoice, readChoice } from '../files/open_input.js'
 import { formatShape } from '../text/parse_shape.js'
 import { shellQuote } from '../text/shell_quote.js'
+import type { InputShape } from './edit_arguments.js'
 
 /** The flags that decide what is written for each input. */
 export interface TensorFlags {

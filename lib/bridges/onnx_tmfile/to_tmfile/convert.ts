@@ -3,6 +3,8 @@
  * graph. Nodes of constants are computed, the others are converted by their row in the table. Shapes are static: they follow
  * from the inputs by the inference of the ONNX folder, with the folded values.
  */
+
+import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { Graph, Node, OnnxModel, ValueType } from '../../../formats/onnx/index.js'
 import { type Dims, isKnown } from '../../../formats/onnx/infer/dims.js'
@@ -20,7 +22,6 @@ import { sortedNodes, usedNames } from '../../../formats/onnx/model/node_order.j
 import { constantOf } from '../../../formats/onnx/model/value.js'
 import type { TmfileModel, TmfileNode, TmfileTensor } from '../../../formats/tmfile/index.js'
 import type { Tensor } from '../../../tensor/tensor.js'
-import type { Dtype } from '../../../dtype/dtypes.js'
 import { valueText } from '../../../value_text.js'
 import { type Shape, sizeOf } from './arrays.js'
 import { Constant } from './constant.js'
@@ -31,7 +32,7 @@ import { inputShapes, preparedModel } from './inputs.js'
 import { checkToTmfileOptions, type OnnxToTmfileOptions, type Settings } from './options.js'
 import { chooseOutputs } from './outputs.js'
 import { dequantized, floatNodes } from './quantized.js'
-import { type RefusedNode, Refusal, refuse } from './refusal.js'
+import { Refusal, type RefusedNode, refuse } from './refusal.js'
 import { type OnnxToTmfileReport, ReportBuilder } from './report.js'
 import { Step } from './step.js'
 import { refusalOf, rowOf } from './table.js'
@@ -176,16 +177,13 @@ class Conversion {
     const gelu = this.#gelus.get(node)
     const row = view.domain === '' ? rowOf(view.opType) : undefined
     try {
-      if (gelu) return this.#convertGelu(node, gelu)
-      if (this.#foldNode(node, view)) return
-      if (view.opType === 'Erf' && view.domain === '') {
-        const found = matchGelu(this.#graph, node, (name) => this.#scalarOf(name))
-        if (found) return this.#coverGelu(found)
+      if (gelu) this.#convertGelu(node, gelu)
+      else if (!this.#foldNode(node, view) && !this.#coverGelu(node, view)) {
+        if (!row) refuse(refusalOf(view.opType, view.domain))
+        // What a refused node lacks is no fault of this one.
+        if (node.inputs.some((name) => this.#unknown.has(name))) this.#forget(node)
+        else this.#convert(node, view, row.convert)
       }
-      if (!row) refuse(refusalOf(view.opType, view.domain))
-      // What a refused node lacks is no fault of this one.
-      if (node.inputs.some((name) => this.#unknown.has(name))) return this.#forget(node)
-      this.#convert(node, view, row.convert)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       this.#refuse(node, error.message)
@@ -297,14 +295,22 @@ class Conversion {
       : undefined
   }
 
-  #coverGelu(match: GeluMatch): void {
+  /** Whether the node is an Erf of a Gelu, whose last node then stands for all. */
+  #coverGelu(node: Node, { opType, domain }: NodeView): boolean {
+    if (opType !== 'Erf' || domain !== '') return false
+    const match = matchGelu(this.#graph, node, (name) => this.#scalarOf(name))
+    if (!match) return false
     this.#gelus.set(match.last, match)
-    for (const node of match.inner) this.#covered.add(node)
+    for (const inner of match.inner) this.#covered.add(inner)
+    return true
   }
 
   #convertGelu(node: Node, { input, inner }: GeluMatch): void {
     const x = this.#entries.get(input)?.operand
-    if (!x || isConstantOperand(x)) return this.#forget(node)
+    if (!x || isConstantOperand(x)) {
+      this.#forget(node)
+      return
+    }
     this.#builder.begin(node.outputs[0]!)
     const made = this.#builder.emit('Gelu', [x], {}, x.shape!)
     this.#finish(node, [made])

@@ -4,7 +4,7 @@
  * of full size.
  */
 import type { TmfileTensor } from '../../../formats/tmfile/index.js'
-import { sameShape, type Shape, sizeOf, withRank } from './arrays.js'
+import { type Shape, sameShape, sizeOf, withRank } from './arrays.js'
 import { Constant } from './constant.js'
 import { type GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'
 import { refuse } from './refusal.js'

@@ -1,22 +1,22 @@
 /** Builds the graph of a tmfile: tensors with known shapes, nodes in topological order, unique names. */
 import type { Dtype } from '../../../dtype/dtypes.js'
-import { producerNode } from '../../../formats/tmfile/model/create_node.js'
 import {
   type KnownNode,
   type OperatorName,
   type OperatorParams,
-  TmfileModel,
   type TmfileDtype,
+  TmfileModel,
   type TmfileNode,
   type TmfileQuantization,
   type TmfileTensor,
 } from '../../../formats/tmfile/index.js'
+import { producerNode } from '../../../formats/tmfile/model/create_node.js'
 import { operatorByName } from '../../../formats/tmfile/operators.js'
 import { OPERATOR_VERSION, RUNTIME_LIMITS } from '../../../formats/tmfile/schema.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { sameShape, type Shape } from './arrays.js'
+import { type Shape, sameShape } from './arrays.js'
 import { Constant } from './constant.js'
 import { refuse } from './refusal.js'
 

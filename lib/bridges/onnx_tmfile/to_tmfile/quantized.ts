@@ -12,11 +12,11 @@ import type {
 import { sizeOf } from './arrays.js'
 import { Constant } from './constant.js'
 import { type GraphBuilder, isConstantOperand } from './graph_builder.js'
+import { conv } from './operators/convolution.js'
+import { matMul } from './operators/products.js'
 import { type RefusedNode, refuse } from './refusal.js'
 import { sameRecord } from './shaping.js'
 import type { OperatorRow, Step } from './step.js'
-import { conv } from './operators/convolution.js'
-import { matMul } from './operators/products.js'
 
 /** How to continue where a part of the graph stays float. */
 const ADVICE = "the option quantized: 'dequantize' writes a float32 model"

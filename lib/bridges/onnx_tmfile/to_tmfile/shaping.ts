@@ -3,7 +3,7 @@
  * Gather, Concat and Split on at most four axes. Each function gives the tensor itself where nothing has to move.
  */
 import type { TmfileTensor } from '../../../formats/tmfile/index.js'
-import { sameShape, type Shape, type SliceRange, sizeOf, withRank } from './arrays.js'
+import { type Shape, type SliceRange, sameShape, sizeOf, withRank } from './arrays.js'
 import { Constant } from './constant.js'
 import type { GraphBuilder, Operand } from './graph_builder.js'
 import { refuse } from './refusal.js'

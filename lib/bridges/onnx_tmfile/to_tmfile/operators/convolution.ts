@@ -1,10 +1,10 @@
 /** Conv and ConvTranspose. */
 import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
 import type { Constant } from '../constant.js'
+import { storedWeights } from '../quantized.js'
 import { refuse } from '../refusal.js'
 import { reshape } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'
-import { storedWeights } from '../quantized.js'
 import { type AxisWindow, halves, imageShape, planeWindows, windowsOf } from '../window.js'
 import { takePadding } from './pad.js'
 

@@ -1,24 +1,23 @@
 /** Operators that compute each element alone, and those of two or more operands. */
-import type { OperatorName, OperatorParams } from '../../../../formats/tmfile/index.js'
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { OperatorName, OperatorParams, TmfileTensor } from '../../../../formats/tmfile/index.js'
 import { sizeOf } from '../arrays.js'
 import { Constant } from '../constant.js'
 import {
   broadcastShape,
-  COMPARISON,
+  type COMPARISON,
   compare,
   ELTWISE,
   type EltwiseKind,
   eltwise,
   oneMinus,
-  unary,
   UNARY,
+  unary,
 } from '../eltwise.js'
+import { fuseActivation, fuseBias } from '../fusion.js'
 import type { Operand } from '../graph_builder.js'
 import { refuse } from '../refusal.js'
 import { broadcastOperand, within } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'
-import { fuseActivation, fuseBias } from '../fusion.js'
 
 /** The largest float32, which stands for an absent bound. */
 const LARGEST = 3.4028234663852886e38

@@ -1,6 +1,6 @@
 /** Products of matrices. */
 import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
-import { sizeOf, type Shape, withRank } from '../arrays.js'
+import { type Shape, sizeOf, withRank } from '../arrays.js'
 import { Constant } from '../constant.js'
 import { broadcastShape, eltwise } from '../eltwise.js'
 import type { Operand } from '../graph_builder.js'
