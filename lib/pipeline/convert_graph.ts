@@ -6,7 +6,7 @@ import { TileworkError } from '../errors.js'
 import type { OnnxModel } from '../formats/onnx/index.js'
 import type { FormatName } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
-import type { ConvertOptions } from './convert.js'
+import type { TensorChanges } from './change_tensors.js'
 import type { OpenFile } from './open.js'
 
 /** Options of a graph that becomes one of another format. */
@@ -17,12 +17,15 @@ export interface GraphOptions {
   readonly batch?: number
 }
 
+/** The options of `convert` that matter here. */
+type Options = GraphOptions & TensorChanges & { readonly quantizeTo?: unknown }
+
 export interface ConvertedGraph {
   readonly model: OnnxModel | TmfileModel
   readonly report: OnnxToTmfileReport
 }
 
-type Bridge = (file: OpenFile, options: ConvertOptions) => Promise<ConvertedGraph>
+type Bridge = (file: OpenFile, options: Options) => Promise<ConvertedGraph>
 
 /** A bridge by the formats of both sides. */
 const BRIDGES: Readonly<
@@ -43,7 +46,7 @@ const BRIDGES: Readonly<
   },
 }
 
-function weightsOf({ dtype }: ConvertOptions): 'float32' | 'float16' | undefined {
+function weightsOf({ dtype }: Options): 'float32' | 'float16' | undefined {
   const weights = dtype === undefined ? undefined : resolveDtype(dtype)
   if (weights === undefined || weights === 'float32' || weights === 'float16') return weights
   throw new TileworkError(
@@ -61,7 +64,7 @@ export function hasBridge(file: OpenFile, format: string): boolean {
 export async function convertGraph(
   file: OpenFile,
   format: FormatName,
-  options: ConvertOptions,
+  options: Options,
 ): Promise<ConvertedGraph> {
   const other = (['layout', 'fromLayout', 'quantize', 'quantizeTo', 'device'] as const).find(
     (name) => options[name] !== undefined,

@@ -11,6 +11,7 @@ import { refuse } from './refusal.js'
 /** Inputs of one Concat: a node counts them in 8 bits. */
 const MAX_JOINED = 128
 
+/** Axes of a Transpose in the engine. */
 const MAX_TRANSPOSED_RANK = 6
 
 /** A Reshape to a full shape. Extent 0 keeps the batch changeable where axis 0 goes through unchanged. */

@@ -5,11 +5,11 @@ import { NORMALIZATION_ROWS } from './operators/normalization.js'
 import { PAD_ROWS } from './operators/pad.js'
 import { POOLING_ROWS } from './operators/pooling.js'
 import { PRODUCT_ROWS } from './operators/products.js'
+import { QUANTIZED_ROWS } from './operators/quantized.js'
 import { RECURRENT_ROWS } from './operators/recurrent.js'
 import { REDUCTION_ROWS } from './operators/reductions.js'
 import { RESIZE_ROWS } from './operators/resize.js'
 import { SHAPE_ROWS } from './operators/shapes.js'
-import { QUANTIZED_ROWS } from './quantized.js'
 import type { OperatorRow } from './step.js'
 
 export const TO_TMFILE: readonly OperatorRow[] = [
