@@ -113,7 +113,7 @@ export const CASES: readonly ConversionCase[] = [
       return net.op('Cast', [net.op(name, conditions)], { to: 1 })
     })
   }),
-  built('Where', 'Reshape Reshape Comparison Reshape Eltwise Eltwise Eltwise', (net) => {
+  built('Where', 'Reshape Reshape Comparison Reshape Unary Eltwise Eltwise Eltwise Eltwise', (net) => {
     const [x, y] = [net.input(X), net.input(X)]
     return net.op('Where', [net.op('Greater', [x, y]), x, y])
   }),

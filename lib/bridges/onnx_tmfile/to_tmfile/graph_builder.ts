@@ -155,10 +155,23 @@ export class GraphBuilder {
     return producer !== undefined && this.#made.includes(producer)
   }
 
-  /** The stored form of a constant; the same tensor each time. @param shape - another shape of as many elements */
+  /**
+   * A constant as float32, also of integers and bool; the same tensor each time.
+   *
+   * @param shape - another shape of as many elements
+   */
   constant(constant: Constant, shape: Shape = constant.shape): TmfileTensor {
-    return this.#store(constant, shape.length === 0 ? [1] : shape, 'numbers', () => ({
-      tensor: storedNumbers(constant),
+    return this.#store(constant, extentsOf(shape), 'float32', () => ({
+      tensor: storedFloats(constant),
+      quantization: null,
+    }))
+  }
+
+  /** A constant that keeps integers, as int32. */
+  integers(constant: Constant): TmfileTensor {
+    if (FLOATS.has(constant.dtype)) return this.constant(constant)
+    return this.#store(constant, extentsOf(constant.shape), 'int32', () => ({
+      tensor: storedIntegers(constant),
       quantization: null,
     }))
   }
@@ -290,9 +303,12 @@ export class GraphBuilder {
 }
 
 function newTensor(name: string, dtype: TmfileDtype, shape: Shape, role: TmfileTensor['role']): TmfileTensor {
-  // The engine has no rank 0.
-  const extents = shape.length === 0 ? [1] : [...shape]
-  return { name, dtype, shape: extents, role, layout: 0, quantization: null, buffer: null }
+  return { name, dtype, shape: extentsOf(shape), role, layout: 0, quantization: null, buffer: null }
+}
+
+/** The engine has no rank 0. */
+function extentsOf(shape: Shape): number[] {
+  return shape.length === 0 ? [1] : [...shape]
 }
 
 /** `name`, or with the next number: `y__1` becomes `y__2`. */
@@ -304,12 +320,13 @@ function numbered(base: string, isFree: (name: string) => boolean): string {
   return `${stem}__${number}`
 }
 
-/** Floats become float32 and all else int32, as the engine computes. */
-function storedNumbers(constant: Constant): DenseTensor {
+function storedFloats(constant: Constant): DenseTensor {
   const { dtype, tensor } = constant
-  if (FLOATS.has(dtype)) return tensor ? cast(tensor, 'float32') : denseOf(constant, 'float32')
-  const { numbers } = constant
-  const outside = numbers.find((value) => value >= INT32_LIMIT || value < -INT32_LIMIT)
+  return tensor && FLOATS.has(dtype) ? cast(tensor, 'float32') : denseOf(constant, 'float32')
+}
+
+function storedIntegers(constant: Constant): DenseTensor {
+  const outside = constant.numbers.find((value) => value >= INT32_LIMIT || value < -INT32_LIMIT)
   if (outside !== undefined)
     refuse(`constant "${constant.name}" has the value ${outside}; the engine has 32-bit integers`)
   return denseOf(constant, 'int32')

@@ -17,7 +17,7 @@ export function chooseOutputs(
   outputs: readonly NamedOutput[],
   report: ReportBuilder,
 ): TmfileNode[] {
-  const tensors = outputs.map(({ operand }) => (isConstantOperand(operand) ? b.constant(operand) : operand))
+  const tensors = outputs.map(({ operand }) => (isConstantOperand(operand) ? b.integers(operand) : operand))
   b.prune(tensors.flatMap((tensor) => b.producerOf(tensor) ?? []))
   const copied = tensors.map((tensor) => {
     const isOwn = tensor.role === 'variable' && b.producerOf(tensor)?.outputs.length === 1

@@ -110,7 +110,7 @@ export function gather(
   if (isRegular) return slice(b, tensor, axis, { start: indices[0]!, count: indices.length, step })
   if (indices.length === 0) refuse('the result is empty')
   const four = aroundAxis(from, axis)
-  const list = Constant.ofNumbers('', 'int32', [indices.length], indices)
+  const list = b.integers(Constant.ofNumbers('', 'int32', [indices.length], indices))
   const params = { axis: 2, indices_num: indices.length, is_onnx: 0 }
   const made = b.emit('Gather', [reshape(b, tensor, four), list], params, four.with(2, indices.length))
   return reshape(b, withRecordOf(made, tensor), shape)

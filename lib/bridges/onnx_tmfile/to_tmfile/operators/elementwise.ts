@@ -219,27 +219,29 @@ function logical(step: Step): TmfileTensor {
   return b.emit('Maximum', operands, {}, shape)
 }
 
+/** `c * a + (1 - c) * b`: exact for finite numbers, since c is 0 or 1. */
 function where(step: Step): TmfileTensor {
   const { b } = step
-  const [condition, one, other] = [step.operand(0), step.operand(1), step.operand(2)]
-  const difference =
-    one instanceof Constant && other instanceof Constant
-      ? constantDifference(one, other)
-      : eltwise(b, 'sub', one, other)
-  const large = [one, other].some(
-    (each) => each instanceof Constant && each.numbers.some((value) => !(Math.abs(value) < 1e30)),
-  )
-  if (large) refuse('a branch has infinite or huge constants, which b + c * (a - b) would turn to NaN')
+  const condition = step.operand(0)
+  const inverse =
+    condition instanceof Constant ? condition.mapped((value) => Number(value === 0)) : oneMinus(b, condition)
+  const [one, other] = [selected(step, condition, 1), selected(step, inverse, 2)]
+  if (one instanceof Constant && other instanceof Constant) refuse('all operands are constant')
   step.report.notes.add(
-    'Where is computed as b + c * (a - b): an infinity or NaN of the branch that is not taken shows.',
+    'Where is computed as c * a + (1 - c) * b: an infinity or NaN of the branch that is not taken shows.',
   )
-  return eltwise(b, 'sum', eltwise(b, 'prod', condition, difference), other)
+  return eltwise(b, 'sum', one, other)
 }
 
-function constantDifference(one: Constant, other: Constant): Constant {
-  const shape = broadcastShape(one.shape, other.shape)
-  const [left, right] = [one.expanded(shape), other.expanded(shape)]
-  return left.mapped((value, index) => value - right.numbers[index]!)
+/** A branch times its condition; of two constants a constant. */
+function selected(step: Step, condition: Operand, input: number): Operand {
+  const branch = step.operand(input)
+  if (!(branch instanceof Constant)) return eltwise(step.b, 'prod', condition, branch)
+  const finite = branch.mapped((value) => Math.min(Math.max(value, -LARGEST), LARGEST))
+  if (!(condition instanceof Constant)) return eltwise(step.b, 'prod', condition, finite)
+  const shape = broadcastShape(condition.shape, branch.shape)
+  const [left, right] = [condition.expanded(shape), finite.expanded(shape)]
+  return right.mapped((value, index) => (left.numbers[index] ? value : 0))
 }
 
 export const ELEMENTWISE_ROWS: readonly OperatorRow[] = [
@@ -315,7 +317,7 @@ export const ELEMENTWISE_ROWS: readonly OperatorRow[] = [
   {
     operator: 'Where',
     target: 'Eltwise',
-    note: 'b + c * (a - b); an infinity or NaN of the other branch shows',
+    note: 'c * a + (1 - c) * b; an infinity or NaN of the other branch shows',
     convert: where,
   },
   ...['Identity', 'Dropout'].map(
