@@ -22,7 +22,7 @@ module.exports = {
     {
       name: 'formats-are-independent',
       comment:
-        'A file format never knows another one; code that needs two belongs to lib/pipeline or lib/bridge.',
+        'A file format never knows another one; code that needs two belongs to lib/pipeline or lib/bridges.',
       severity: 'error',
       from: { path: '^lib/formats/([^/]+)/' },
       to: { path: '^lib/formats/[^/]+/', pathNot: '^lib/formats/$1/' },
@@ -70,7 +70,15 @@ module.exports = {
       comment: 'A format reads and writes one file; opening, converting and saving are built on top of it.',
       severity: 'error',
       from: { path: '^lib/formats/' },
-      to: { path: '^lib/(pipeline|bridge|device)/' },
+      to: { path: '^lib/(pipeline|bridges|device)/' },
+    },
+    {
+      name: 'bridges-below-pipeline',
+      comment:
+        'A bridge converts the model of one format to that of another; opening and saving are built on top of it.',
+      severity: 'error',
+      from: { path: '^lib/bridges/' },
+      to: { path: '^lib/(pipeline|device|native|cli)/' },
     },
     {
       name: 'native-code-behind-library',

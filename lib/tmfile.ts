@@ -4,6 +4,20 @@
  * @packageDocumentation
  */
 export {
+  type ConvertedToOnnx,
+  type TmfileToOnnxOptions,
+  type TmfileToOnnxReport,
+  tmfileToOnnx,
+} from './bridges/onnx_tmfile/to_onnx/index.js'
+export {
+  type ConvertedToTmfile,
+  type FusedNode,
+  type OnnxToTmfileOptions,
+  type OnnxToTmfileReport,
+  onnxToTmfile,
+  type ReplacedNode,
+} from './bridges/onnx_tmfile/to_tmfile/index.js'
+export {
   type DumpedBuffer,
   type DumpedDevice,
   type DumpedNode,

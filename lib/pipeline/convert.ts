@@ -31,6 +31,7 @@ import {
   reorderTensors,
   type TensorChanges,
 } from './change_tensors.js'
+import { type ConvertedGraph, convertGraph, type GraphOptions, hasBridge } from './convert_graph.js'
 import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf } from './open.js'
 import { checkValueQuantization, quantizeTensors, type ValueQuantization } from './quantize_tensors.js'
 import { type Saveable, type SaveOptions, save } from './save.js'
@@ -43,7 +44,8 @@ import { type UndoConversion, undoConversions } from './undo.js'
  * under `open` those for the input.
  */
 export type ConvertOptions = TensorChanges &
-  SaveOptions & {
+  SaveOptions &
+  GraphOptions & {
     readonly open?: OpenOptions
     /** Writes the weights of a model without its graph, also in the format of the model. */
     readonly weightsOnly?: boolean
@@ -74,6 +76,8 @@ export interface ConvertResult {
   readonly droppedNodes: number
   /** With `countLosses`: the tensors that the cast turned to zeros, or of which it saturated more than 1 %. */
   readonly losses: readonly TensorLosses[]
+  /** Of a graph that became one of another format: what was folded, fused and replaced. */
+  readonly graph?: ConvertedGraph['report']
 }
 
 /** What a cast destroyed in a tensor. */
@@ -112,6 +116,8 @@ export function convertOptionNames(): string[] {
     'weightsOnly',
     'quantizeTo',
     'countLosses',
+    'inputShapes',
+    'batch',
   ]
   return [...Object.keys(TENSOR_OPTIONS), ...own, ...writeOptionNames()]
 }
@@ -222,9 +228,12 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
     format: file.format,
     path: openedFile(file)?.source.label,
   })
-  const selected = await selectedTensors(file, format, options)
   // Naming tensors takes them out of the model: the result is not a model.
   const isPart = options.tensors !== undefined || options.weightsOnly === true
+  if (!isPart && hasBridge(file, format.name)) {
+    return convertToModel(file, output, options, format.name as FormatName)
+  }
+  const selected = await selectedTensors(file, format, options)
   const staysWhole = !isPart && format.name === file.format
   const isReordered = changesLayout(options)
   const isRetyped = options.quantizeTo !== undefined || changesElements(selected, options)
@@ -333,6 +342,20 @@ async function convertModel(
     droppedNodes: 0,
     losses,
   }
+}
+
+/** Converts a model to one of another format. */
+async function convertToModel(
+  file: OpenFile,
+  output: Output,
+  options: ConvertOptions,
+  format: FormatName,
+): Promise<ConvertResult> {
+  const { model, report } = await convertGraph(file, format, options)
+  const byteLength = await write(output, model, format, options)
+  const weights = (await formatOfModel(model)!.load()).weightsOf(model)
+  const unchanged = { findings: file.findings, undo: [], droppedNodes: 0, losses: [] }
+  return { format, byteLength, tensors: weights.map(summarizeTensor), ...unchanged, graph: report }
 }
 
 /** Converts a model to a half type with its graph kept; see `toFloat16`. The file that is open does not change. */

@@ -56,7 +56,7 @@ const BAD = {
   'lib/unused.ts': [],
   'lib/bytes/memory.ts': ['../tensor/tensor.js'],
   'lib/cli/main.ts': ['../formats/btf/read.js'],
-  'lib/formats/btf/read.ts': ['../npy/read.js', '../../pipeline/open.js'],
+  'lib/formats/btf/read.ts': ['../npy/read.js', '../../pipeline/open.js', '../../bridges/one/index.js'],
   'lib/formats/npy/read.ts': ['../../native/addon.js'],
   'lib/formats/npy/write.ts': ['../../cli/main.js'],
   'lib/layout/draw.ts': ['vega', './missing.js', '../layout.js'],

@@ -20,6 +20,7 @@ import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, inputError, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
+import { graphLines } from '../text/graph_lines.js'
 import { lossesLine } from '../text/losses_line.js'
 import { numberList } from '../text/parse_shape.js'
 import { printable, printJson } from '../text/printable.js'
@@ -37,6 +38,7 @@ import {
   selectsTensors,
   undoCommands,
 } from './convert_options.js'
+import { collectStaticShape } from './edit_arguments.js'
 import { KEEP_OLD_DATA } from './keep_old_data.js'
 import { UndoFile } from './undo_file.js'
 
@@ -45,6 +47,8 @@ Examples:
   tilework convert model.btf blocked.btf --layout b_fs_yx_fsv16
   tilework convert blocked.btf back.btf --from-layout b_fs_yx_fsv16 --shape 2,19,5,7 --tensor '#0'
   tilework convert model.onnx weights.safetensors --quantize int8:0
+  tilework convert model.onnx model.tmfile --input-shape data=1,3,224,224
+  tilework convert model.tmfile model.onnx --batch N
   tilework convert 'models/**/*.btf' --out-dir blocked --layout byxf --jobs 2 --keep-going
   find models -name '*.btf' -print0 | tilework convert - -0 --base models --out-dir blocked --json
 
@@ -78,6 +82,11 @@ function parseShard(text: string): Shard {
 function parseJobs(text: string): number {
   if (/^\d{1,4}$/.test(text)) return Number(text)
   throw new TileworkError('ERR_ARGUMENT', `--jobs must be a whole number; it is "${text}".`)
+}
+
+/** The library checks the range, and where a name is allowed. */
+function parseBatch(text: string): number | string {
+  return /^\d{1,9}$/.test(text) ? Number(text) : text
 }
 
 export function addConvert(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
@@ -123,6 +132,18 @@ function addTensorOptions(command: Command): void {
     )
     .option('--format <name>', 'file format to write (default: by the extension of OUT, else as IN)')
     .option('--weights-only', 'write the weights of a model without its graph')
+    .addOption(
+      new Option(
+        '--input-shape <input=n,n,…>',
+        'shape of an input, where a graph becomes one of another format; may be repeated',
+      ).argParser(collectStaticShape),
+    )
+    .addOption(
+      new Option(
+        '--batch <n>',
+        'first extent of every input there; an ONNX model of a tmfile also takes a name',
+      ).argParser(parseBatch),
+    )
     .option(...KEEP_OLD_DATA)
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
     .addOption(
@@ -318,14 +339,14 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): void {
-  const { input, output, format, byteLength, tensors, findings, droppedNodes, losses } = report
+  const { input, output, format, byteLength, tensors, findings, droppedNodes, losses, graph } = report
   const undo = undoCommands(output, report.undo)
   const file = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
   file?.add(undo)
   file?.close()
   if (flags.json) {
     const written = { status: 'written', input, output, format, byteLength, tensors, findings }
-    printJson({ ...written, droppedNodes, losses, undo }, terminal)
+    printJson({ ...written, droppedNodes, losses, undo, ...(graph && { graph }) }, terminal)
     return
   }
   const { stdout, stderr, stderrIsTerminal } = terminal
@@ -336,6 +357,7 @@ function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): 
   if (lost !== undefined) stderr.write(`tilework: ${lost}\n`)
   const raw = rawItemsLine(output, format, tensors)
   if (raw !== undefined) stderr.write(`tilework: ${raw}\n`)
+  if (graph) for (const line of graphLines(output, graph)) stderr.write(`tilework: ${printable(line)}\n`)
   if (droppedNodes > 0 && !selectsTensors(flags)) {
     const nodes = formatCount(droppedNodes, 'node')
     const line = `${input} is a model of ${nodes}; ${output} holds its weights and not its graph.`

@@ -12,6 +12,7 @@ import { parseLayout, resolveDtype, TileworkError } from '../../index.js'
 import { type ReadChoice, readChoice } from '../files/open_input.js'
 import { formatShape } from '../text/parse_shape.js'
 import { shellQuote } from '../text/shell_quote.js'
+import type { InputShape } from './edit_arguments.js'
 
 /** The flags that decide what is written for each input. */
 export interface TensorFlags {
@@ -31,6 +32,9 @@ export interface TensorFlags {
   readonly weightsOnly?: boolean
   readonly keepOldData?: boolean
   readonly quantize?: ValueQuantization
+  /** Shapes of inputs, where the output has static shapes. */
+  readonly inputShape?: readonly InputShape[]
+  readonly batch?: number | string
 }
 
 /** The flags that only a run over many files has. */
@@ -128,7 +132,7 @@ export function selectsTensors({ tensor, weightsOnly }: TensorFlags): boolean {
 /** The options of the library for one file. */
 export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
-  const { as, dtype, format, device, weightsOnly, keepOldData, quantize } = flags
+  const { as, dtype, format, device, weightsOnly, keepOldData, quantize, inputShape, batch } = flags
   const isTargetPadding = layout !== undefined
   const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
     tensors: tensor?.map(parseSelector),
@@ -146,6 +150,10 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
     weightsOnly,
     keepOldData,
     quantizeTo: quantize,
+    inputShapes:
+      inputShape &&
+      Object.fromEntries(inputShape.map(({ name, shape }) => [name, shape as readonly number[]])),
+    batch,
     // A cast is silent in the library, and a surprise on the command line.
     countLosses: dtype === undefined ? undefined : true,
     open: readChoice(flags),

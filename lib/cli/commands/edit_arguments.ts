@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { type Dtype, type DtypeName, resolveDtype, TileworkError } from '../../index.js'
 import type { Dimension } from '../../onnx.js'
-import { dimensionList } from '../text/parse_shape.js'
+import { dimensionList, numberList } from '../text/parse_shape.js'
 import { ioError } from '../text/report_error.js'
 
 export interface NewName {
@@ -40,6 +40,12 @@ export const collect = (value: string, before: readonly string[] = []): string[]
 export function collectShape(text: string, before: readonly InputShape[] = []): InputShape[] {
   const [name, extents] = splitAt(text, text.lastIndexOf('='), '--set-input takes NAME=N,N,…')
   return [...before, { name, shape: dimensionList('--set-input')(extents) }]
+}
+
+/** As `collectShape`, with numbers alone. */
+export function collectStaticShape(text: string, before: readonly InputShape[] = []): InputShape[] {
+  const [name, extents] = splitAt(text, text.lastIndexOf('='), '--input-shape takes NAME=N,N,…')
+  return [...before, { name, shape: numberList('--input-shape')(extents) }]
 }
 
 /** NAME=DTYPE, or NAME=DTYPE:N,N,… with names and `?` for extents that are not fixed. */

@@ -63,7 +63,11 @@ const numbered = (...names: readonly string[]): ReadonlyMap<number, string> =>
 /** Valid values of enumerated parameters, by the name of the list in the operator table. */
 export const PARAMETER_VALUES: Readonly<Record<string, ReadonlyMap<number, string>>> = {
   poolingAlgorithm: numbered('max', 'average'),
-  poolingRounding: numbered('floor', 'ceil as in Caffe', 'padding counted once'),
+  poolingRounding: new Map([
+    ...numbered('floor', 'ceil as in Caffe', 'padding counted once'),
+    // A flag of the engine on top of floor: averages count the padding.
+    [16, 'floor, padding counted in averages'],
+  ]),
   flag: numbered('no', 'yes'),
   eltwise: new Map([
     ...numbered(

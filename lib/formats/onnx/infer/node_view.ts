@@ -10,7 +10,7 @@ import { type Dim, type Dims, dimsOf } from './dims.js'
 export interface Known {
   readonly type: ValueType
   /** Elements of a list or number that describes a shape, as far as they follow from other shapes. */
-  readonly values?: Dims
+  readonly values?: Dims | undefined
   /** Of initializers and constants. */
   readonly constant?: ConstantValues
 }

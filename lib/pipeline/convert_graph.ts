@@ -1,0 +1,90 @@
+/** Converts the graph of a model to a model of another format, where there is a bridge between both. */
+
+import type { TmfileToOnnxReport } from '../bridges/onnx_tmfile/to_onnx/index.js'
+import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
+import { resolveDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import type { OnnxModel } from '../formats/onnx/index.js'
+import type { FormatName } from '../formats/registry.js'
+import type { TmfileModel } from '../formats/tmfile/index.js'
+import type { TensorChanges } from './change_tensors.js'
+import type { OpenFile } from './open.js'
+
+/** Options of a graph that becomes one of another format. */
+export interface GraphOptions {
+  /** Shapes of inputs by name, where the file leaves them open; see `onnxToTmfile` and `tmfileToOnnx`. */
+  readonly inputShapes?: Readonly<Record<string, readonly number[]>>
+  /** First extent of every input; for an ONNX model also the name of a dimension that is set later. */
+  readonly batch?: number | string
+}
+
+/** The options of `convert` that matter here. */
+type Options = GraphOptions & TensorChanges & { readonly quantizeTo?: unknown }
+
+export interface ConvertedGraph {
+  readonly model: OnnxModel | TmfileModel
+  readonly report: OnnxToTmfileReport | TmfileToOnnxReport
+}
+
+type Bridge = (file: OpenFile, options: Options) => Promise<ConvertedGraph>
+
+/** A bridge by the formats of both sides. */
+const BRIDGES: Readonly<
+  Record<string, { readonly nodesOf: (file: OpenFile) => number; readonly convert: Bridge }>
+> = {
+  'onnx tmfile': {
+    nodesOf: ({ onnx }) => onnx?.graph.nodes.length ?? 0,
+    convert: async ({ onnx }, options) => {
+      const { onnxToTmfile } = await import('../bridges/onnx_tmfile/to_tmfile/index.js')
+      // The bridge refuses a batch that is no number.
+      const batch = options.batch as number | undefined
+      return onnxToTmfile(onnx!, { ...graphOptions(options), ...(batch !== undefined && { batch }) })
+    },
+  },
+  'tmfile onnx': {
+    nodesOf: ({ tmfile }) => tmfile?.graph.nodes.filter(({ operator }) => operator !== 'Const').length ?? 0,
+    convert: async ({ tmfile }, options) => {
+      const { tmfileToOnnx } = await import('../bridges/onnx_tmfile/to_onnx/index.js')
+      const { batch } = options
+      return tmfileToOnnx(tmfile!, { ...graphOptions(options), ...(batch !== undefined && { batch }) })
+    },
+  },
+}
+
+function graphOptions(options: Options) {
+  const { inputShapes } = options
+  const weights = weightsOf(options)
+  return { ...(inputShapes && { inputShapes }), ...(weights && { weights }) }
+}
+
+function weightsOf({ dtype }: Options): 'float32' | 'float16' | undefined {
+  const weights = dtype === undefined ? undefined : resolveDtype(dtype)
+  if (weights === undefined || weights === 'float32' || weights === 'float16') return weights
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `the weights of the graph become float32 or float16, not ${weights}.`,
+  )
+}
+
+/** Whether the graph of a file becomes one of another format: there is a bridge, and a graph. */
+export function hasBridge(file: OpenFile, format: string): boolean {
+  return (BRIDGES[`${file.format} ${format}`]?.nodesOf(file) ?? 0) > 0
+}
+
+/** @throws TileworkError ERR_UNSUPPORTED for nodes without a counterpart, and for options that change tensors */
+export async function convertGraph(
+  file: OpenFile,
+  format: FormatName,
+  options: Options,
+): Promise<ConvertedGraph> {
+  const other = (['layout', 'fromLayout', 'quantize', 'quantizeTo', 'device'] as const).find(
+    (name) => options[name] !== undefined,
+  )
+  if (other !== undefined) {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${other} changes tensors, which no longer fit a graph. Write the weights alone by the option weightsOnly, or take tensors out with the option tensors.`,
+    )
+  }
+  return BRIDGES[`${file.format} ${format}`]!.convert(file, options)
+}
