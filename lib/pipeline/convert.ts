@@ -32,7 +32,7 @@ import {
   reorderTensors,
   type TensorChanges,
 } from './change_tensors.js'
-import { convertGraph, type GraphOptions, hasBridge } from './convert_graph.js'
+import { convertGraph, type GraphOptions, hasBridge, refuseGraphOptions } from './convert_graph.js'
 import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf } from './open.js'
 import { checkValueQuantization, quantizeTensors, type ValueQuantization } from './quantize_tensors.js'
 import { type Saveable, type SaveOptions, save } from './save.js'
@@ -119,6 +119,7 @@ export function convertOptionNames(): string[] {
     'countLosses',
     'inputShapes',
     'batch',
+    'quantized',
   ]
   return [...Object.keys(TENSOR_OPTIONS), ...own, ...writeOptionNames()]
 }
@@ -216,6 +217,7 @@ export async function convertFile(
   if (!isPart && hasBridge(file, format.name)) {
     return convertToModel(file, output, options, format.name as FormatName)
   }
+  refuseGraphOptions(options)
   const selected = await selectedTensors(file, format, options)
   const staysWhole = !isPart && format.name === file.format
   const isReordered = changesLayout(options)

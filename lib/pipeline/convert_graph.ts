@@ -15,6 +15,8 @@ export interface GraphOptions {
   readonly inputShapes?: Readonly<Record<string, readonly number[]>>
   /** First extent of every input. */
   readonly batch?: number
+  /** What becomes of a quantized model; see `onnxToTmfile`. */
+  readonly quantized?: 'keep' | 'dequantize'
 }
 
 /** The options of `convert` that matter here. */
@@ -35,11 +37,12 @@ const BRIDGES: Readonly<
     nodesOf: ({ onnx }) => onnx?.graph.nodes.length ?? 0,
     convert: async ({ onnx }, options) => {
       const { onnxToTmfile } = await import('../bridges/onnx_tmfile/to_tmfile/index.js')
-      const { inputShapes, batch } = options
+      const { inputShapes, batch, quantized } = options
       const weights = weightsOf(options)
       return onnxToTmfile(onnx!, {
         ...(inputShapes && { inputShapes }),
         ...(batch !== undefined && { batch }),
+        ...(quantized && { quantized }),
         ...(weights && { weights }),
       })
     },
@@ -52,6 +55,16 @@ function weightsOf({ dtype }: Options): 'float32' | 'float16' | undefined {
   throw new TileworkError(
     'ERR_UNSUPPORTED',
     `the weights of a tmfile become float32 or float16, not ${weights}.`,
+  )
+}
+
+/** @throws TileworkError ERR_ARGUMENT for options of a graph where none becomes one of another format */
+export function refuseGraphOptions(options: GraphOptions): void {
+  const given = (['inputShapes', 'batch', 'quantized'] as const).find((name) => options[name] !== undefined)
+  if (given === undefined) return
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${given} is for a graph that becomes one of another format: an ONNX model that is written as a tmfile.`,
   )
 }
 

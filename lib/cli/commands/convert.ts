@@ -142,6 +142,12 @@ function addTensorOptions(command: Command): void {
         parseBatch,
       ),
     )
+    .addOption(
+      new Option(
+        '--quantized <form>',
+        'a tmfile of a quantized ONNX model: keep its integers, or dequantize (default: keep)',
+      ).choices(['keep', 'dequantize']),
+    )
     .option(...KEEP_OLD_DATA)
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
     .addOption(
