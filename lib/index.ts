@@ -68,6 +68,7 @@ export {
   type Output,
   type TensorLosses,
 } from './pipeline/convert.js'
+export type { GraphOptions } from './pipeline/convert_graph.js'
 export {
   type ConvertManyOptions,
   convertMany,

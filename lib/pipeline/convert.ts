@@ -1,5 +1,6 @@
 /** Converts one file: selects tensors, changes their element type and layout, and writes them in any format. */
 import type { Writable } from 'node:stream'
+import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { findDevice } from '../device/devices.js'
@@ -31,7 +32,7 @@ import {
   reorderTensors,
   type TensorChanges,
 } from './change_tensors.js'
-import { type ConvertedGraph, convertGraph, type GraphOptions, hasBridge } from './convert_graph.js'
+import { convertGraph, type GraphOptions, hasBridge, refuseGraphOptions } from './convert_graph.js'
 import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf } from './open.js'
 import { checkValueQuantization, quantizeTensors, type ValueQuantization } from './quantize_tensors.js'
 import { type Saveable, type SaveOptions, save } from './save.js'
@@ -77,7 +78,7 @@ export interface ConvertResult {
   /** With `countLosses`: the tensors that the cast turned to zeros, or of which it saturated more than 1 %. */
   readonly losses: readonly TensorLosses[]
   /** Of a graph that became one of another format: what was folded, fused and replaced. */
-  readonly graph?: ConvertedGraph['report']
+  readonly graph?: OnnxToTmfileReport
 }
 
 /** What a cast destroyed in a tensor. */
@@ -118,6 +119,7 @@ export function convertOptionNames(): string[] {
     'countLosses',
     'inputShapes',
     'batch',
+    'quantized',
   ]
   return [...Object.keys(TENSOR_OPTIONS), ...own, ...writeOptionNames()]
 }
@@ -233,6 +235,7 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
   if (!isPart && hasBridge(file, format.name)) {
     return convertToModel(file, output, options, format.name as FormatName)
   }
+  refuseGraphOptions(options)
   const selected = await selectedTensors(file, format, options)
   const staysWhole = !isPart && format.name === file.format
   const isReordered = changesLayout(options)

@@ -16,6 +16,8 @@ export interface GraphOptions {
   readonly inputShapes?: Readonly<Record<string, readonly number[]>>
   /** First extent of every input; for an ONNX model also the name of a dimension that is set later. */
   readonly batch?: number | string
+  /** What becomes of a quantized model that is written as a tmfile; see `onnxToTmfile`. */
+  readonly quantized?: 'keep' | 'dequantize'
 }
 
 /** The options of `convert` that matter here. */
@@ -38,7 +40,12 @@ const BRIDGES: Readonly<
       const { onnxToTmfile } = await import('../bridges/onnx_tmfile/to_tmfile/index.js')
       // The bridge refuses a batch that is no number.
       const batch = options.batch as number | undefined
-      return onnxToTmfile(onnx!, { ...graphOptions(options), ...(batch !== undefined && { batch }) })
+      const { quantized } = options
+      return onnxToTmfile(onnx!, {
+        ...graphOptions(options),
+        ...(batch !== undefined && { batch }),
+        ...(quantized && { quantized }),
+      })
     },
   },
   'tmfile onnx': {
@@ -63,6 +70,16 @@ function weightsOf({ dtype }: Options): 'float32' | 'float16' | undefined {
   throw new TileworkError(
     'ERR_UNSUPPORTED',
     `the weights of the graph become float32 or float16, not ${weights}.`,
+  )
+}
+
+/** @throws TileworkError ERR_ARGUMENT for options of a graph where none becomes one of another format */
+export function refuseGraphOptions(options: GraphOptions): void {
+  const given = (['inputShapes', 'batch', 'quantized'] as const).find((name) => options[name] !== undefined)
+  if (given === undefined) return
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${given} is for a graph that becomes one of another format: an ONNX model that is written as a tmfile.`,
   )
 }
 

@@ -245,14 +245,14 @@ function normalized(images: readonly Image[], asked: AskedOptions): StoredTensor
   })
 }
 
-/** @throws TileworkError ERR_ARGUMENT where mean or std has a number for each of another count of colours */
+/** @throws TileworkError ERR_QUANTIZATION where mean or std has a number for each of another count of colours */
 function checkCounts({ name, channels }: Image, { mean, std }: Numbers): void {
   const colours = coloursOf(channels)
   for (const [what, numbers] of Object.entries({ mean, std })) {
     const count = typeof numbers === 'object' ? numbers.length : 1
     if (count === 1 || count === colours) continue
     const kind = colours === 1 ? 'is grey: 1 channel' : `has ${colours} colours`
-    throw new TileworkError('ERR_ARGUMENT', `${name} ${kind}; ${what} has ${count} numbers.`)
+    throw new TileworkError('ERR_QUANTIZATION', `${name} ${kind}; ${what} has ${count} numbers.`)
   }
 }
 

@@ -144,6 +144,12 @@ function addTensorOptions(command: Command): void {
         'first extent of every input there; an ONNX model of a tmfile also takes a name',
       ).argParser(parseBatch),
     )
+    .addOption(
+      new Option(
+        '--quantized <form>',
+        'a tmfile of a quantized ONNX model: keep its integers, or dequantize (default: keep)',
+      ).choices(['keep', 'dequantize']),
+    )
     .option(...KEEP_OLD_DATA)
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
     .addOption(

@@ -35,6 +35,7 @@ export interface TensorFlags {
   /** Shapes of inputs, where the output has static shapes. */
   readonly inputShape?: readonly InputShape[]
   readonly batch?: number | string
+  readonly quantized?: 'keep' | 'dequantize'
 }
 
 /** The flags that only a run over many files has. */
@@ -132,7 +133,8 @@ export function selectsTensors({ tensor, weightsOnly }: TensorFlags): boolean {
 /** The options of the library for one file. */
 export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
-  const { as, dtype, format, device, weightsOnly, keepOldData, quantize, inputShape, batch } = flags
+  const { as, dtype, format, device, weightsOnly, keepOldData, quantize, inputShape, batch, quantized } =
+    flags
   const isTargetPadding = layout !== undefined
   const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
     tensors: tensor?.map(parseSelector),
@@ -154,6 +156,7 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
       inputShape &&
       Object.fromEntries(inputShape.map(({ name, shape }) => [name, shape as readonly number[]])),
     batch,
+    quantized,
     // A cast is silent in the library, and a surprise on the command line.
     countLosses: dtype === undefined ? undefined : true,
     open: readChoice(flags),

@@ -11,7 +11,7 @@ import { type RefusedNode, refuse } from './refusal.js'
 import type { Step } from './step.js'
 
 /** How to continue where a part of the graph stays float. */
-const ADVICE = "the option quantized: 'dequantize' writes a float32 model"
+const ADVICE = 'the option quantized: dequantize (--quantized dequantize) writes a float32 model'
 
 /** Scale and zero point of a node as a record. */
 export function recordOf(scale: Constant, zeroPoint: Constant | undefined): TmfileQuantization {
