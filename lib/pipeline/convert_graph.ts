@@ -16,7 +16,7 @@ export interface GraphOptions {
   readonly inputShapes?: Readonly<Record<string, readonly number[]>>
   /** First extent of every input; for an ONNX model also the name of a dimension that is set later. */
   readonly batch?: number | string
-  /** What becomes of a quantized model that is written as a tmfile; see `onnxToTmfile`. */
+  /** What becomes of a quantized model; see `onnxToTmfile` and `tmfileToOnnx`. */
   readonly quantized?: 'keep' | 'dequantize'
 }
 
@@ -40,12 +40,7 @@ const BRIDGES: Readonly<
       const { onnxToTmfile } = await import('../bridges/onnx_tmfile/to_tmfile/index.js')
       // The bridge refuses a batch that is no number.
       const batch = options.batch as number | undefined
-      const { quantized } = options
-      return onnxToTmfile(onnx!, {
-        ...graphOptions(options),
-        ...(batch !== undefined && { batch }),
-        ...(quantized && { quantized }),
-      })
+      return onnxToTmfile(onnx!, { ...graphOptions(options), ...(batch !== undefined && { batch }) })
     },
   },
   'tmfile onnx': {
@@ -59,9 +54,9 @@ const BRIDGES: Readonly<
 }
 
 function graphOptions(options: Options) {
-  const { inputShapes } = options
+  const { inputShapes, quantized } = options
   const weights = weightsOf(options)
-  return { ...(inputShapes && { inputShapes }), ...(weights && { weights }) }
+  return { ...(inputShapes && { inputShapes }), ...(quantized && { quantized }), ...(weights && { weights }) }
 }
 
 function weightsOf({ dtype }: Options): 'float32' | 'float16' | undefined {

@@ -163,8 +163,8 @@ describe('imageToTensor', () => {
 
   it('refuses mean and std of another count of colours, naming the image', () => {
     const options = { width: 2, height: 2, mean: 0.5, std: [1, 2, 3] }
-    expect(() => imageToTensor([new Uint8Array(12), new Uint8Array(4)], options)).toThrow(
-      'pixels[1] is grey: 1 channel; std has 3 numbers.',
+    expect(() => imageToTensor([new Uint8Array(4)], options)).toThrow(
+      'pixels[0] is grey: 1 channel; std has 3 numbers.',
     )
     expect(() => imageToTensor(new Uint8Array(16), { ...options, mean: [1, 2] })).toThrow(
       'pixels has 3 colours; mean has 2 numbers.',
