@@ -5,7 +5,7 @@
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import type { ModelFormat, ModelFormatEntry, TensorSequence } from '../formats/format.js'
+import type { ModelFormat, ModelFormatEntry, TensorList, TensorSequence } from '../formats/format.js'
 import { type FormatName, formatByName, formatOfModel } from '../formats/registry.js'
 import type { Tensor } from '../tensor/tensor.js'
 import type { Tolerance } from '../tensor/value_differences.js'

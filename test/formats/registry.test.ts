@@ -125,6 +125,7 @@ const toy: ModelFormat<ToyModel> = {
   check: async () => [{ severity: 'warning', code: 'ERR_GAP', path: '', offset: 0, message: 'A toy.' }],
   plan: async () => toy.planModel(new ToyModel([7])),
   nodesOf: () => 0,
+  describe: () => ({ metadata: new Map(), graphs: [] }),
   weightsOf: ({ values }) => [tensor(Uint8Array.from(values), { name: 'values' })],
   planModel: async ({ values }) => {
     const bytes = Buffer.concat([TOY_MAGIC, Uint8Array.from(values)])

@@ -131,7 +131,7 @@ describe('values', () => {
           dtype: name as Dtype,
           shape: [3, 1667],
           bytes: () => bytes,
-        } as never) as DenseTensor
+        } as never) as unknown as DenseTensor
       }
       expect(await diff(make(-1), make(-1))).toMatchObject({ isSame: true, sameBits: 1 })
       const found = await only(make(-1), make(4000))
@@ -146,7 +146,7 @@ describe('values', () => {
         dtype: 'complex64',
         shape: [2],
         bytes: () => new Uint8Array(Float32Array.from(values).buffer),
-      } as never) as DenseTensor
+      } as never) as unknown as DenseTensor
     const found = await only(complex([3, 4, 1, 0]), complex([3, 4, 1, 2]))
     expect(found.values).toMatchObject({
       different: 1,
@@ -181,11 +181,11 @@ describe('values', () => {
   it('compares what quantized codes stand for', async () => {
     const quantized = (values: number[], scale: number): TmfileModel => {
       const codes = tensor(Int8Array.from(values))
-      const buffer: TmfileBuffer = { byteLength: values.length, data: { tensor: codes } }
+      const buffer: TmfileBuffer = { byteLength: values.length, data: { tensor: codes as never } }
+      const quantization = { scales: Float32Array.of(scale), zeroPoints: Int32Array.of(0) }
       const weight: TmfileTensor = {
         ...variable('w', [values.length]),
-        ...{ dtype: 'int8', role: 'constant', buffer },
-        quantization: { scales: [scale], zeroPoints: [0] },
+        ...{ dtype: 'int8', role: 'constant', buffer, quantization },
       }
       return new TmfileModel({ tensors: [weight], buffers: [buffer] })
     }
