@@ -121,7 +121,7 @@ export class ElementTypes {
     // Before its nodes: a function that calls itself finds what is known so far.
     this.#calls.set(key, types)
     this.#visits += called.nodes.length
-    if (this.#visits > MAX_FUNCTION_VISITS || this.#nesting === MAX_NESTING) return types
+    if (this.#visits > MAX_FUNCTION_VISITS || this.#nesting === MAX_FUNCTION_NESTING) return types
     this.#nesting += 1
     for (const [index, name] of called.inputs.entries()) if (given[index]) types.set(name, given[index])
     const declared = called.valueTypes
@@ -139,7 +139,8 @@ export class ElementTypes {
 
 /** Calls with other types of inputs can be more than the square of the nodes; from here on types are unknown. */
 const MAX_FUNCTION_VISITS = 200_000
-const MAX_NESTING = 100
+/** Functions inside each other that are followed. */
+const MAX_FUNCTION_NESTING = 100
 
 function functionKey({
   domain,
