@@ -1,4 +1,5 @@
 /** Opens a file of any known format: detects the format, lets its reader check the headers, and provides the tensors. */
+import { inspect } from 'node:util'
 
 import { type OpenSourceOptions, openSource, pathOfUrl, type SourceInput } from '../bytes/open_source.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
@@ -181,6 +182,9 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
       close,
       [Symbol.dispose]: () => close(),
       [Symbol.asyncDispose]: async () => close(),
+      toJSON: () => ({ format: entry.name, byteLength: source.byteLength, tensors, findings }),
+      [inspect.custom]: () =>
+        `OpenFile ${entry.name}, ${source.byteLength} bytes, ${inspect(tensors)}${model ? `, ${inspect(model)}` : ''}`,
     } as OpenFile
     openedFiles.set(file, { source, siblings: siblings.sources })
     return file
