@@ -100,7 +100,11 @@ export {
   type FilePart,
   type Input,
   type OpenFile,
+  type OpenFileFields,
+  type OpenOnnx,
   type OpenOptions,
+  type OpenTensorFile,
+  type OpenTmfile,
   open,
 } from './pipeline/open.js'
 export type { SaveProgress } from './pipeline/progress.js'

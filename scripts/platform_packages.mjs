@@ -72,8 +72,10 @@ function makeMainPackage(folder, names, manifest) {
     'dist',
     'docs',
     'native/dlpack',
+    'native/reorder/README.md',
     'README.md',
     'CHANGELOG.md',
+    'CONTRIBUTING.md',
     'LICENSE',
     'SECURITY.md',
   ]) {

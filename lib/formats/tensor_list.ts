@@ -1,6 +1,10 @@
 /** Lists of the tensors of a file. */
+import { inspect } from 'node:util'
 import type { Tensor } from '../tensor/tensor.js'
 import type { TensorList } from './format.js'
+
+/** Tensors that `console.log` of a list shows. */
+const SHOWN_TENSORS = 20
 
 /** Makes each tensor when someone asks for it: a file of a million tensors opens without a million objects. */
 export abstract class LazyTensorList implements TensorList {
@@ -20,6 +24,18 @@ export abstract class LazyTensorList implements TensorList {
 
   *[Symbol.iterator](): Iterator<Tensor> {
     for (let position = 0; position < this.length; position++) yield this.tensorAt(position)
+  }
+
+  toJSON(): readonly Tensor[] {
+    return [...this]
+  }
+
+  [inspect.custom](): string {
+    const count = Math.min(this.length, SHOWN_TENSORS)
+    const lines = Array.from({ length: count }, (_, position) => `  ${inspect(this.tensorAt(position))}`)
+    if (this.length > count) lines.push(`  … ${this.length - count} more`)
+    const head = `TensorList(${this.length})`
+    return lines.length === 0 ? `${head} []` : `${head} [\n${lines.join(',\n')}\n]`
   }
 }
 

@@ -16,6 +16,7 @@ import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtype
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
 import type { NativeExplanation, NativePlanDescription, NativeReorderPlan } from '../native/types.js'
+import { uncloneable } from '../uncloneable.js'
 import { valueText } from '../value_text.js'
 import { explanationText } from './explanation_text.js'
 import { checkPadding, checkRank, copyExtents } from './extents.js'
@@ -120,7 +121,9 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
   checkOptions(options, 'planReorder', ['dtype', 'shape', 'from', 'to', 'as'])
   const joined = readInput('The options of planReorder', () => joinLayouts(readDescription(options)))
   const { plan } = joined
-  return {
+  const reorderPlan: ReorderPlan & { readonly uncloneable: symbol } = {
+    // The first property, so that its text is what a failed clone reports.
+    uncloneable: UNCLONEABLE,
     sourceBytes: plan.sourceBytes,
     destinationBytes: plan.destinationBytes,
     // The addon checks its arguments. For a small tensor a second check would cost as much as the reorder.
@@ -146,7 +149,10 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
     },
     explain: () => explain(joined),
   }
+  return reorderPlan
 }
+
+const UNCLONEABLE = uncloneable('a plan; call planReorder in each thread, with the same options')
 
 /** Options of `joinLayouts`: also a slice of the source, and element conversions. */
 export interface JoinOptions extends Omit<PlanReorderOptions, 'as'> {

@@ -1,4 +1,5 @@
 /** Opens a file of any known format: detects the format, lets its reader check the headers, and provides the tensors. */
+import { inspect } from 'node:util'
 
 import { type OpenSourceOptions, openSource, pathOfUrl, type SourceInput } from '../bytes/open_source.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
@@ -72,18 +73,10 @@ export interface FilePart {
   readonly byteLength: number
 }
 
-/** An open file. Its tensors live until `close`. */
-export interface OpenFile extends FileModels {
-  readonly format: FormatName
+/** What an open file of every format has. */
+export interface OpenFileFields {
   /** Every tensor entry of the format, in file order. */
   readonly tensors: TensorList
-  /** The model that a tmfile is. It may be changed; saving the file writes it as it is then. */
-  readonly tmfile?: TmfileModel
-  /**
-   * The model of an ONNX file; edits are written when it is saved. `tensors` keeps listing the file as it was opened:
-   * `onnx.graph.initializers()` gives the initializers as they are now.
-   */
-  readonly onnx?: OnnxModel
   /**
    * The dense tensor with a name, or at an index (below 0 from the end).
    * Errors: ERR_ARGUMENT when there is none, ERR_UNSUPPORTED when it is of another kind.
@@ -106,6 +99,36 @@ export interface OpenFile extends FileModels {
   [Symbol.dispose](): void
   [Symbol.asyncDispose](): Promise<void>
 }
+
+/** An open tmfile. */
+export interface OpenTmfile extends OpenFileFields {
+  readonly format: 'tmfile'
+  /** The model that the file is. It may be changed; saving the file writes it as it is then. */
+  readonly tmfile: TmfileModel
+  readonly onnx?: undefined
+}
+
+/** An open ONNX file. */
+export interface OpenOnnx extends OpenFileFields {
+  readonly format: 'onnx'
+  /**
+   * The model; edits are written when it is saved. `tensors` keeps listing the file as it was opened:
+   * `onnx.graph.initializers()` gives the initializers as they are now. Absent where the file is no model but a tensor, a value
+   * or a list of tensors.
+   */
+  readonly onnx?: OnnxModel
+  readonly tmfile?: undefined
+}
+
+/** An open file of a format without a graph. */
+export interface OpenTensorFile extends OpenFileFields {
+  readonly format: Exclude<FormatName, keyof FileModels>
+  readonly onnx?: undefined
+  readonly tmfile?: undefined
+}
+
+/** An open file. Its tensors live until `close`. `format` says which model it has. */
+export type OpenFile = OpenTmfile | OpenOnnx | OpenTensorFile
 
 /** The sources of an open file, for an unchanged save. */
 export interface OpenedFile {
@@ -143,7 +166,7 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     const format = await entry.load()
     const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
     const { tensors, findings, model } = await format.read(source, readOptions)
-    const file: OpenFile & { readonly uncloneable: symbol } = {
+    const file = {
       // The first property, so that its text is what a failed clone reports.
       uncloneable: UNCLONEABLE,
       format: entry.name as FormatName,
@@ -159,7 +182,10 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
       close,
       [Symbol.dispose]: () => close(),
       [Symbol.asyncDispose]: async () => close(),
-    }
+      toJSON: () => ({ format: entry.name, byteLength: source.byteLength, tensors, findings }),
+      [inspect.custom]: () =>
+        `OpenFile ${entry.name}, ${source.byteLength} bytes, ${inspect(tensors)}${model ? `, ${inspect(model)}` : ''}`,
+    } as OpenFile
     openedFiles.set(file, { source, siblings: siblings.sources })
     return file
   } catch (error) {

@@ -86,7 +86,8 @@ interface PlannedFile {
 }
 
 /**
- * Saves tensors, or an open file, to a path or a stream.
+ * Saves tensors, or an open file, to a path or a stream. The extension of the path decides the format. A stream has none: name
+ * the option `format`, or tensors are written as BTF.
  *
  * @throws TileworkError ERR_UNSUPPORTED before anything is written for what the format cannot hold, such as the graph of
  * a model of another format; ERR_IO;
@@ -152,7 +153,7 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
 }
 
 /**
- * As `save`, into memory.
+ * As `save`, into memory: without the option `format` tensors are written as BTF.
  *
  * @throws TileworkError as `save`, and ERR_VIEW_TOO_LARGE when the file does not fit one Uint8Array
  */

@@ -36,6 +36,10 @@ export abstract class BaseTensor implements TensorInfo {
     return { name, kind, dtype, shape, ...detailsOf(tensor), hasData }
   }
 
+  toString(): string {
+    return describeTensor(this as unknown as Tensor)
+  }
+
   [inspect.custom](): string {
     return describeTensor(this as unknown as Tensor)
   }

@@ -42,7 +42,10 @@ describe.each(pages.map((page) => [page.path, page] as const))('%s', (_, page) =
   }
 })
 
-test('TypeScript blocks have the types that they use', () => {
+/** Pages whose JavaScript is also what a user of TypeScript pastes under `strict`. */
+const PASTED = ['README.md', 'docs/getting-started.md', 'docs/onnx-compression.md', 'docs/recipes.md']
+
+test('TypeScript blocks, and JavaScript of the first pages, have the types that they use', () => {
   const files = pages.filter(hasTypeScript).flatMap(typeScriptFiles)
   expect(typeErrors(files)).toEqual([])
 })
@@ -66,13 +69,17 @@ function runStep({ path }: Page, folder: string, { kind, text, line }: Step, at:
   }
 }
 
-function hasTypeScript({ steps }: Page): boolean {
-  return steps.some(({ kind }) => kind === 'ts')
+function hasTypeScript({ path, steps }: Page): boolean {
+  return steps.some(({ kind }) => isTyped(path, kind))
+}
+
+function isTyped(path: string, kind: Step['kind']): boolean {
+  return kind === 'ts' || (kind === 'js' && PASTED.includes(path))
 }
 
 function typeScriptFiles({ path, steps }: Page): string[] {
   return steps
-    .filter(({ kind }) => kind === 'ts')
+    .filter(({ kind }) => isTyped(path, kind))
     .map(({ text, line }) => {
       const file = join(work, `${path.replaceAll(/[/.]/g, '_')}_line${line}.mts`)
       writeFileSync(file, text)

@@ -1,6 +1,9 @@
 /** What package.json promises to users and to npm; test/programs/package.mjs tries the packed result. */
 import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { matchFiles } from '../../lib/index.js'
 
 const root = new URL('../../', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
@@ -17,13 +20,28 @@ describe('package.json', () => {
       'docs/decisions/*.md',
       'native/dlpack/capsule.h',
       'native/dlpack/dlpack.h',
+      'native/reorder/README.md',
       'prebuilds',
       'README.md',
       'CHANGELOG.md',
+      'CONTRIBUTING.md',
       'LICENSE',
       'SECURITY.md',
       'THIRD_PARTY_NOTICES',
     ])
+  })
+
+  test('packs what the links of its pages lead to', async () => {
+    const folder = fileURLToPath(root)
+    const patterns: string[] = manifest.files
+    const packed = await Promise.all(patterns.map((pattern) => matchFiles(join(folder, pattern))))
+    const files = new Set(packed.flat().map((path) => relative(folder, path)))
+    const pages = [...files].filter((path) => path.endsWith('.md'))
+    expect(pages).toContain(join('docs', 'architecture.md'))
+    const links = pages.flatMap((page) =>
+      [...read(page).matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)].map(([, link]) => ({ page, link: link! })),
+    )
+    expect(links.filter(({ page, link }) => !files.has(join(dirname(page), link)))).toEqual([])
   })
 
   test('asks for a Node that can require ES modules', () => {

@@ -2,6 +2,7 @@
  * An ONNX model as objects: graph, functions and metadata. Objects are read on access, and unchanged fields are written
  * byte for byte.
  */
+import { inspect } from 'node:util'
 import { MemorySource } from '../../../bytes/memory.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { checkOptions, readInput } from '../../../caller_input.js'
@@ -92,6 +93,11 @@ export class OnnxModel {
 
   get [MODEL_FORMAT](): 'onnx' {
     return 'onnx'
+  }
+
+  /** @internal */
+  [inspect.custom](): string {
+    return `OnnxModel (${this.graph.nodes.length} nodes)`
   }
 
   /** @internal Users get models from `open` and `OnnxModel.create`. */

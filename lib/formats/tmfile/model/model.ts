@@ -2,6 +2,7 @@
  * The editable model. Its objects refer to each other directly; indices are assigned when the model is written. Each
  * method delegates to an edit function on the graph.
  */
+import { inspect } from 'node:util'
 import { isInstance } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
@@ -65,6 +66,13 @@ export class TmfileModel implements TmfileModelFields {
 
   get [MODEL_FORMAT](): 'tmfile' {
     return 'tmfile'
+  }
+
+  /** @internal */
+  [inspect.custom](): string {
+    const { nodes, tensors } = this.graph
+    const name = this.name ? `${inspect(this.name)} ` : ''
+    return `TmfileModel ${name}(${nodes.length} nodes, ${tensors.length} tensors)`
   }
 
   /** Producer and consumers of every tensor, in the current state of the graph. */

@@ -1,0 +1,55 @@
+/** What `console.log`, `JSON.stringify` and a failed clone show of public objects. */
+import { inspect } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { open, planReorder, serialize, tensor } from '../../lib/index.js'
+import { OnnxModel } from '../../lib/onnx.js'
+import { TmfileModel } from '../../lib/tmfile.js'
+
+const weight = tensor(Float32Array.of(1, 2), { name: 'w' })
+
+describe('an open file', () => {
+  const opened = async (count = 1) =>
+    open(
+      await serialize(
+        Array.from({ length: count }, (_, i) => tensor(Float32Array.of(i), { name: `t${i}` })),
+        { format: 'safetensors' },
+      ),
+    )
+
+  it('shows its format and tensors', async () => {
+    const text = "TensorList(1) [\n  DenseTensor 't0' float32 [1] row_major\n]"
+    const file = await opened()
+    expect(inspect(file.tensors)).toBe(text)
+    expect(inspect(file)).toBe(`OpenFile safetensors, ${file.byteLength} bytes, ${text}`)
+    expect(inspect((await opened(30)).tensors)).toMatch(/ … 10 more\n\]$/)
+  })
+
+  it('is its format and tensors as JSON', async () => {
+    const json = JSON.parse(JSON.stringify(await opened()))
+    expect(json).toMatchObject({ format: 'safetensors', tensors: [{ name: 't0', dtype: 'float32' }] })
+  })
+
+  it('has a tmfile when its format is tmfile', async () => {
+    const file = await opened()
+    // A type test: each branch compiles only where `format` tells which model there is.
+    if (file.format === 'tmfile') expect(file.tmfile.graph).toBeDefined()
+    else if (file.format !== 'onnx') {
+      const none: undefined = file.onnx
+      expect(none).toBeUndefined()
+    }
+  })
+})
+
+it('a tensor is one line of text', () => {
+  expect(String(weight)).toBe("DenseTensor 'w' float32 [2] row_major")
+})
+
+it('models are one line', () => {
+  expect(inspect(new TmfileModel())).toBe('TmfileModel (0 nodes, 0 tensors)')
+  expect(inspect(OnnxModel.create())).toBe('OnnxModel (0 nodes)')
+})
+
+it('a plan that cannot be cloned says what to do', () => {
+  const plan = planReorder({ dtype: 'uint8', shape: [1, 2, 1, 2], from: 'nhwc', to: 'nchw' })
+  expect(() => structuredClone(plan)).toThrow('a plan; call planReorder in each thread')
+})
