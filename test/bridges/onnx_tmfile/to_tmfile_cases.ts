@@ -134,6 +134,10 @@ export const CASES: readonly ConversionCase[] = [
   one('MaxPool', [X], 'Pooling', { ...PLANE, pads: [0, 0, 0, 0], ceil_mode: 1 }),
   one('AveragePool', [X], 'Pooling', PLANE),
   one('AveragePool', [X], 'Pad Pooling', { kernel_shape: [2, 2], pads: [0, 1, 1, 1], count_include_pad: 1 }),
+  one('AveragePool', [X], 'Pad Pooling Reshape Eltwise Reshape', {
+    kernel_shape: [2, 2],
+    pads: [0, 1, 1, 1],
+  }),
   one('GlobalAveragePool', [X], 'Pooling'),
   one('GlobalMaxPool', [X], 'Pooling'),
   one('Gemm', [[2, 6], floats(6, 4), floats(4)], 'FullyConnected'),

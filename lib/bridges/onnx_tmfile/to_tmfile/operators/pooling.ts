@@ -1,5 +1,7 @@
 /** Pools over windows and over whole planes. */
 import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import { Constant } from '../constant.js'
+import { eltwise } from '../eltwise.js'
 import { refuse } from '../refusal.js'
 import { padConstant, reshape } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'
@@ -121,14 +123,36 @@ function extentOf({ kernel, stride, begin, end }: AxisWindow, input: number, isC
 
 /** Makes the padding elements of the input. */
 function poolPadded(step: Step, x: TmfileTensor, asked: Pool): TmfileTensor {
+  if (asked.algorithm === AVERAGE && !asked.countsPads) return averageInside(step, x, asked)
+  if (asked.algorithm === AVERAGE && !isInside(asked)) refuse('ceil_mode with pads that count')
+  return poolOfElements(step, x, asked, asked.algorithm === MAX ? LOWEST : 0)
+}
+
+function poolOfElements(step: Step, x: TmfileTensor, asked: Pool, value: number): TmfileTensor {
   const inner = unpadded(asked)
-  if (asked.algorithm === AVERAGE && !(asked.countsPads && isInside(asked)))
-    refuse('an average whose divisor the engine cannot count: unequal pads, or ceil_mode with pads')
   const flavor = [FLOOR, CEIL].find((each) => fits(inner, each))
   if (flavor === undefined) refuse('an output extent that the engine does not compute')
   const [h, w] = asked.windows
   const padding = { before: [0, 0, h.begin, w.begin], after: [0, 0, h.end, w.end] }
-  return emit(step, padConstant(step.b, x, padding, asked.algorithm === MAX ? LOWEST : 0), inner, flavor)
+  return emit(step, padConstant(step.b, x, padding, value), inner, flavor)
+}
+
+/** An average of the elements inside the image: one over zeros, times the share of each window that is inside. */
+function averageInside(step: Step, x: TmfileTensor, asked: Pool): TmfileTensor {
+  const { input, output } = asked
+  const windows = asked.windows.map((window, axis) => {
+    const needed = (output[axis]! - 1) * window.stride + window.kernel - input[axis]! - window.begin
+    return { ...window, end: Math.max(0, needed) }
+  }) as unknown as Pool['windows']
+  const average = poolOfElements(step, x, { ...asked, windows }, 0)
+  const factors = windows.map(({ kernel, stride, begin }, axis) =>
+    Array.from({ length: output[axis]! }, (_, at) => {
+      const start = at * stride - begin
+      return kernel / (Math.min(start + kernel, input[axis]!) - Math.max(start, 0))
+    }),
+  ) as [number[], number[]]
+  const plane = factors[0].flatMap((row) => factors[1].map((column) => row * column))
+  return eltwise(step.b, 'prod', average, Constant.ofNumbers('', 'float32', [1, 1, ...output], plane))
 }
 
 /** A pool over all spatial axes. */
@@ -167,7 +191,7 @@ export const POOLING_ROWS: readonly OperatorRow[] = [
   {
     operator: 'AveragePool',
     target: 'Pooling',
-    note: 'as MaxPool; refused where the engine cannot count the divisor',
+    note: 'as MaxPool; where the engine counts another divisor, an average over zeros and an Eltwise',
     convert: pool,
   },
   overAll('GlobalAveragePool', 'average'),
