@@ -15,6 +15,7 @@ import { addReorderBuilds } from './reorder_builds.mjs'
 import { addStartup } from './startup.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addTmfile } from './tmfile.mjs'
+import { addTmfileOpen } from './tmfile_open.mjs'
 import { addWindows } from './windows.mjs'
 
 const program = new Command('npm run bench --')
@@ -33,6 +34,7 @@ const commands = [
   addStartup,
   addStreaming,
   addTmfile,
+  addTmfileOpen,
   addWindows,
 ]
 for (const add of commands) add(program)

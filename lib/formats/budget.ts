@@ -63,6 +63,15 @@ export class Budget {
     return this.#inForce[name] - this.#spent[name]
   }
 
+  spent(name: LimitName): number {
+    return this.#spent[name]
+  }
+
+  /** Sets a counter back to what `spent` returned: what was charged since is read again. */
+  restore(name: LimitName, spent: number): void {
+    this.#spent[name] = spent
+  }
+
   /** Adds `amount` to a counter. Gives the sentence for an ERR_LIMIT once the counter exceeds its limit. */
   spend(name: LimitName, amount: number): string | undefined {
     this.#spent[name] += amount

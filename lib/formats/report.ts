@@ -29,6 +29,13 @@ interface Collected {
   omittedErrors: number
 }
 
+/** See `Report.mark`. */
+export interface ReportMark {
+  readonly kept: number
+  readonly omitted: number
+  readonly omittedErrors: number
+}
+
 export class Report {
   readonly level: Level
   readonly #format: string
@@ -86,6 +93,17 @@ export class Report {
   /** Something legal that users should know of at any level. */
   note(code: FindingCode, message: Lazy<string>, place: Lazy<Place>): void {
     this.#add('warning', code, message, place)
+  }
+
+  /** The state that `restore` returns to: what is read again reports its findings again. */
+  mark(): ReportMark {
+    const { findings, omitted, omittedErrors } = this.#collected
+    return { kept: findings.length, omitted, omittedErrors }
+  }
+
+  restore({ kept, omitted, omittedErrors }: ReportMark): void {
+    this.#collected.findings.length = kept
+    Object.assign(this.#collected, { omitted, omittedErrors })
   }
 
   /** In file order, part by part; a last finding counts those that were omitted. */

@@ -39,9 +39,19 @@ interface OlderForm {
    * `currentValues` converts them.
    */
   readonly fields?: Fields
-  /** Converts fields that this form stores differently to the current ones. */
-  readonly currentValues?: (values: Readonly<Record<string, number>>) => Readonly<Record<string, unknown>>
+  readonly currentValues?: CurrentValues
 }
+
+/**
+ * Converts fields that an older form stores differently to the current ones.
+ *
+ * @param values - numbers of the block
+ * @param params - the parameters as far as both forms have them
+ */
+export type CurrentValues = (
+  values: Readonly<Record<string, number>>,
+  params: Readonly<Record<string, unknown>>,
+) => Readonly<Record<string, unknown>>
 
 interface OperatorOptions {
   readonly support?: Support
@@ -103,6 +113,15 @@ const RESHAPE_V1: Fields = {
 function reshapeOfV1(values: Readonly<Record<string, number>>): { readonly re_shape: readonly number[] } {
   const extents = [values.dim_0!, values.dim_1!, values.dim_2!, values.dim_3!]
   return { re_shape: extents.filter((extent) => extent !== 0 && extent !== -2) }
+}
+
+/**
+ * Writers of blocks without `is_onnx` always copied the extent of the input where the target has 0. The current runtime
+ * does so only where one of two flags is set.
+ */
+const reshapeBeforeOnnx: CurrentValues = (_, { is_mxnet, re_shape }) => {
+  const copiesExtents = is_mxnet === 0 && Array.isArray(re_shape) && re_shape.includes(0)
+  return copiesExtents ? { is_onnx: 1 } : {}
 }
 
 const ADDRESSED_BY_AXIS = {
@@ -262,11 +281,12 @@ export const OPERATORS = [
     { is_mxnet: i32(), reverse: i32(), re_shape: vector('i32'), is_onnx: i32() },
     {
       older: [
-        { byteLength: 12 },
+        { byteLength: 12, currentValues: reshapeBeforeOnnx },
         { byteLength: 24, fields: RESHAPE_V1, currentValues: reshapeOfV1 },
         {
           byteLength: 36,
           fields: { ...RESHAPE_V1, is_mxnet: i32(), reverse: i32(), re_shape: vector('i32') },
+          currentValues: reshapeBeforeOnnx,
         },
       ],
     },

@@ -3,7 +3,7 @@
  * the block, which is the distance to the operator record: every writer puts the block directly before it.
  */
 
-import type { OperatorSchema } from './operators.js'
+import type { CurrentValues, OperatorSchema } from './operators.js'
 import { MAX_OPAQUE_BLOCK_BYTES, WORD_BYTES } from './schema.js'
 import { type FieldLayout, type Fields, structLayout } from './struct_layout.js'
 
@@ -14,7 +14,7 @@ export interface BlockForm {
   /** Whether this is the form that the current reference writer stores. */
   readonly isCurrent: boolean
   /** Converts fields that this form stores differently to the current ones. */
-  readonly currentValues?: (values: Readonly<Record<string, number>>) => Readonly<Record<string, unknown>>
+  readonly currentValues?: CurrentValues
 }
 
 const CURRENT_FORMS = new Map<OperatorSchema, BlockForm>()

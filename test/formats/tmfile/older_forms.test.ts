@@ -7,7 +7,11 @@ import { nodeOfNumber, recordsOf, variable } from './tmfile_bytes.js'
 const UNASSIGNED = 200
 
 /** A file with one node whose operator has the given block, byte for byte. */
-async function fileWithBlock(number: number, block: readonly (number | 'vector')[]): Promise<Uint8Array> {
+async function fileWithBlock(
+  number: number,
+  block: readonly (number | 'vector')[],
+  vector: readonly number[] = [5, 6],
+): Promise<Uint8Array> {
   const [input, output] = [variable('in'), variable('out')]
   const source = nodeOfNumber('in', 12, [], [{ ...input, role: 'input' }])
   const words = Int32Array.from(block, (entry) => (entry === 'vector' ? 0 : entry))
@@ -21,8 +25,8 @@ async function fileWithBlock(number: number, block: readonly (number | 'vector')
   const graph = { nodes: [source, node], tensors, inputs: [source], outputs: [node] }
   const bytes = await serialize(new TmfileModel(graph))
   const { operator } = (await recordsOf(bytes)).graph.nodes.list[1]!
-  // The end of the file has room for a vector of two numbers.
-  const file = Buffer.concat([bytes, Buffer.from(Uint32Array.of(2, 5, 6).buffer)])
+  // The vector is behind the end of the file as it was.
+  const file = Buffer.concat([bytes, Buffer.from(Uint32Array.of(vector.length, ...vector).buffer)])
   file.writeUInt32LE(number, operator.offset + 4)
   for (const [at, entry] of block.entries()) {
     if (entry === 'vector') file.writeUInt32LE(bytes.length, operator.block!.offset + 4 * at)
@@ -94,6 +98,21 @@ describe.each([
     expect((await check(upgraded)).map(({ code }) => code)).not.toContain('OLDER_PARAMETERS')
   })
 })
+
+it.each([
+  [[0, 0, 'vector'], 1],
+  [[1, 0, 'vector'], 0],
+  [[0, 0, 0, 0, 0, 0, 0, 0, 'vector'], 1],
+] as const)(
+  'a Reshape %j of a writer that always copied extents copies them after an upgrade',
+  async (block, flag) => {
+    const file = await open(await fileWithBlock(23, block, [0, 6]))
+    const params = { re_shape: [0, 6], is_onnx: flag }
+    expect(file.tmfile!.graph.nodes[1]!.params).toMatchObject(params)
+    const upgraded = await open(await serialize(file, { mode: 'upgrade' }))
+    expect(upgraded.tmfile!.graph.nodes[1]!.params).toMatchObject(params)
+  },
+)
 
 it('an older block that cannot represent an edit is written in the current form', async () => {
   const file = await open(await fileWithBlock(42, [2]))

@@ -28,22 +28,25 @@ interface ByteRange {
   readonly end: number
 }
 
-/**
- * A read that suspends where bytes are not in memory yet, and resumes once they are. Most structs are on a cached page: a
- * promise for each of them would cost more than decoding it.
- */
+/** A read that suspends where bytes are not in memory yet, and resumes once they are. */
 export type ReadTask<T> = Generator<ByteRange, T, void>
+
+/** Thrown by `view` for bytes that are not in memory; `attempt` fetches them and starts again. */
+export class MissingBytes {
+  constructor(readonly range: ByteRange) {}
+}
 
 export class PagedFile {
   readonly byteLength: number
   readonly budget: Budget
   readonly #source: ByteSource
   readonly #report: Report
-  /** Page number to page. All pages share one allocation, which spares the garbage collector. */
+  /** Page number to its memory. All pages share one allocation, which spares the garbage collector. */
   readonly #pages = new Map<number, Uint8Array>()
   readonly #memory: Uint8Array
-  /** The last range that crossed a page boundary. */
-  #span: { readonly start: number; readonly bytes: Uint8Array } | undefined
+  /** Ranges that cross a page boundary, by start, and pages that were fetched for the current record: it may need all of them. */
+  readonly #spans = new Map<number, Uint8Array>()
+  readonly #pinned = new Set<number>()
   #fetches = 0
 
   constructor(source: ByteSource, limits: Limits, report: Report) {
@@ -51,7 +54,8 @@ export class PagedFile {
     this.#source = source
     this.#report = report
     const pages = Math.min(MAX_CACHED_PAGES, Math.ceil(source.byteLength / PAGE_BYTES))
-    this.#memory = new Uint8Array(pages * PAGE_BYTES)
+    // Not cleared: every page is read before it is used.
+    this.#memory = Buffer.allocUnsafeSlow(pages * PAGE_BYTES)
     this.budget = new Budget(limits, DEFAULT_LIMITS, source.byteLength)
   }
 
@@ -86,12 +90,40 @@ export class PagedFile {
     return this.checkRange(offset, byteLength, what, place)
   }
 
+  /**
+   * Decodes one record with what it refers to, synchronously: almost all of its bytes are on pages in memory, and a generator or
+   * a promise for each struct would cost more than decoding it. Where bytes are missing they are fetched, and `decode` runs again.
+   */
+  *attempt<T>(decode: () => T): ReadTask<T> {
+    for (;;) {
+      const result = this.tryDecode(decode, undefined)
+      if (!(result instanceof MissingBytes)) return result
+      yield result.range
+    }
+  }
+
+  /** The result of `decode`, or what it misses. Findings and charges of a decoding that did not end are taken back. */
+  tryDecode<T, Given>(decode: (given: Given) => T, given: Given): T | MissingBytes {
+    const [charged, findings] = [this.budget.spent('headerBytes'), this.#report.mark()]
+    try {
+      const result = decode(given)
+      this.#release()
+      return result
+    } catch (error) {
+      if (!(error instanceof MissingBytes)) throw error
+      this.budget.restore('headerBytes', charged)
+      this.#report.restore(findings)
+      return error
+    }
+  }
+
   /** What a task must yield before it may `view` the range; undefined where the bytes are in memory. */
   missingRange(offset: number, byteLength: number): ByteRange | undefined {
     // An empty range may have any offset, even one beyond the end.
     if (byteLength === 0) return undefined
     if (!isOnOnePage(offset, byteLength)) {
-      const isHeld = this.#span?.start === offset && this.#span.bytes.byteLength === byteLength
+      const isHeld =
+        this.#spans.get(offset)?.byteLength === byteLength || this.#fetchSpanSync(offset, byteLength)
       return isHeld ? undefined : { start: offset, end: offset + byteLength }
     }
     const start = offset - (offset % PAGE_BYTES)
@@ -99,59 +131,94 @@ export class PagedFile {
     return { start, end: this.#endOfPage(start) }
   }
 
-  /** The bytes of a range that is in memory. The view is valid until the next range is requested. */
+  /**
+   * The bytes of a range, valid until the next record is decoded.
+   *
+   * @throws MissingBytes where they are not in memory
+   */
   view(offset: number, byteLength: number): DataView {
+    const missing = this.missingRange(offset, byteLength)
+    if (missing) throw new MissingBytes(missing)
     if (byteLength === 0) return new DataView(new ArrayBuffer(0))
-    if (!isOnOnePage(offset, byteLength)) return new DataView(this.#span!.bytes.buffer, 0, byteLength)
+    if (!isOnOnePage(offset, byteLength)) return new DataView(this.#spans.get(offset)!.buffer, 0, byteLength)
     const page = this.#pages.get(Math.floor(offset / PAGE_BYTES))!
     return new DataView(page.buffer, page.byteOffset + (offset % PAGE_BYTES), byteLength)
   }
 
   /** The bytes of a range inside the file. The view is valid until the next range is requested. */
   *read(offset: number, byteLength: number): ReadTask<DataView> {
+    this.#release()
     const range = this.missingRange(offset, byteLength)
     if (range) yield range
     return this.view(offset, byteLength)
+  }
+
+  /** Ends the record whose pages may not be evicted. */
+  #release(): void {
+    if (this.#spans.size > 0) this.#spans.clear()
+    if (this.#pinned.size > 0) this.#pinned.clear()
+    for (const page of this.#pages.keys()) {
+      if (this.#pages.size * PAGE_BYTES <= this.#memory.byteLength) break
+      this.#pages.delete(page)
+    }
   }
 
   #endOfPage(start: number): number {
     return Math.min(this.byteLength, start + PAGE_BYTES)
   }
 
+  /** Whether the source may be read synchronously now, and not only after a yield to the event loop. */
+  #mayReadSync(): boolean {
+    const mustYield = ++this.#fetches % SYNC_FETCHES_PER_YIELD === 0
+    return !mustYield && this.#source.readSync !== undefined
+  }
+
   /** Reads a page synchronously; false where the source cannot, or where it must yield to the event loop. */
   #fetchSync(start: number): boolean {
-    const mustYield = ++this.#fetches % SYNC_FETCHES_PER_YIELD === 0
-    if (mustYield || !this.#source.readSync) return false
+    if (!this.#mayReadSync()) return false
     const page = this.#newPage(start)
-    if (this.#source.readIntoSync) this.#source.readIntoSync(start, page)
-    else copyAll(this.#source.readSync(start, start + page.byteLength), page, this.#source.label)
+    const target = page.subarray(0, this.#endOfPage(start) - start)
+    if (this.#source.readIntoSync) this.#source.readIntoSync(start, target)
+    else copyAll(this.#source.readSync!(start, start + target.byteLength), target, this.#source.label)
     this.#pages.set(start / PAGE_BYTES, page)
     return true
+  }
+
+  #fetchSpanSync(start: number, byteLength: number): boolean {
+    if (!this.#mayReadSync()) return false
+    this.#keepSpan(start, byteLength, this.#source.readSync!(start, start + byteLength))
+    return true
+  }
+
+  #keepSpan(start: number, byteLength: number, read: Uint8Array): void {
+    // A copy, in an allocation of its own.
+    const bytes = new Uint8Array(read)
+    if (bytes.byteLength !== byteLength) throw lostBytesError(this.#source.label)
+    this.#spans.set(start, bytes)
   }
 
   // Always a copy: the bytes may be the caller's memory, which the caller may change between two reads.
   async #fetch({ start, end }: ByteRange): Promise<void> {
     if (!isOnOnePage(start, end - start)) {
-      const bytes = new Uint8Array(await this.#source.read(start, end))
-      if (bytes.byteLength !== end - start) throw lostBytesError(this.#source.label)
-      this.#span = { start, bytes }
+      this.#keepSpan(start, end - start, await this.#source.read(start, end))
       return
     }
     const page = this.#newPage(start)
-    await readInto(this.#source, start, page)
+    await readInto(this.#source, start, page.subarray(0, this.#endOfPage(start) - start))
     this.#pages.set(start / PAGE_BYTES, page)
   }
 
-  /** Memory for a page: unused memory, or the memory of the oldest page. */
+  /** Memory for a page: unused memory, the memory of the oldest page that is not pinned, or more memory where all are. */
   #newPage(start: number): Uint8Array {
-    const capacity = this.#memory.byteLength / PAGE_BYTES
-    let memoryOffset = this.#pages.size * PAGE_BYTES
-    if (this.#pages.size === capacity) {
-      const [oldest, page] = this.#pages.entries().next().value!
-      this.#pages.delete(oldest)
-      memoryOffset = page.byteOffset
+    this.#pinned.add(start / PAGE_BYTES)
+    const used = this.#pages.size * PAGE_BYTES
+    if (used < this.#memory.byteLength) return this.#memory.subarray(used, used + PAGE_BYTES)
+    for (const [number, page] of this.#pages) {
+      if (this.#pinned.has(number)) continue
+      this.#pages.delete(number)
+      return page
     }
-    return this.#memory.subarray(memoryOffset, memoryOffset + this.#endOfPage(start) - start)
+    return new Uint8Array(PAGE_BYTES)
   }
 
   #checkEnd(offset: number, byteLength: number, what: string, place: Place): boolean {

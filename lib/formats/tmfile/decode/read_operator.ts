@@ -10,16 +10,15 @@ import {
   scalarTypeOf,
   type VectorField,
 } from '../struct_layout.js'
-import type { ReadTask } from './paged_file.js'
 import type { RecordReader } from './record_reader.js'
 import type { BlockRecord, OperatorRecord, TextRecord, VectorRecord } from './records.js'
 
-export function* readOperator(
+export function readOperator(
   reader: RecordReader,
   offset: number,
   owner: Location,
-): ReadTask<OperatorRecord | undefined> {
-  const values = yield* reader.struct('operator', offset, owner.child('operator', offset))
+): OperatorRecord | undefined {
+  const values = reader.struct('operator', offset, owner.child('operator', offset))
   if (!values) return undefined
   const schema = operatorByNumber(values.number)
   if (values.params === 0) {
@@ -28,36 +27,36 @@ export function* readOperator(
   const distance = offset - values.params
   const location = owner.child('params', values.params)
   if (!schema || schema.layout.byteLength === 0) {
-    const block = yield* readOpaqueBlock(reader, location, distance)
+    const block = readOpaqueBlock(reader, location, distance)
     return block && { offset, values, schema, block, params: {} }
   }
-  const decoded = yield* readBlock(reader, location, formOf(schema, distance), schema)
+  const decoded = readBlock(reader, location, formOf(schema, distance), schema)
   return decoded && { offset, values, schema, ...decoded }
 }
 
-function* readOpaqueBlock(
+function readOpaqueBlock(
   reader: RecordReader,
   location: Location,
   distance: number,
-): ReadTask<BlockRecord | undefined> {
+): BlockRecord | undefined {
   const { offset } = location
   const byteLength = opaqueLength(distance)
   if (!reader.file.checkRange(offset, byteLength, 'parameter block', location)) return undefined
-  const view = yield* reader.file.read(offset, byteLength)
+  const view = reader.file.view(offset, byteLength)
   const opaque = new Uint8Array(view.buffer, view.byteOffset, byteLength).slice()
   return { offset, byteLength, form: undefined, opaque, vectors: new Map(), texts: new Map() }
 }
 
-function* readBlock(
+function readBlock(
   reader: RecordReader,
   location: Location,
   form: BlockForm,
   schema: OperatorSchema,
-): ReadTask<{ readonly block: BlockRecord; readonly params: Record<string, unknown> } | undefined> {
+): { readonly block: BlockRecord; readonly params: Record<string, unknown> } | undefined {
   const { offset } = location
   const { byteLength } = form
   if (!reader.file.checkAlignedRange(offset, byteLength, 'parameter block', location)) return undefined
-  const numbers = decodeBlock(form, yield* reader.file.read(offset, byteLength))
+  const numbers = decodeBlock(form, reader.file.view(offset, byteLength))
   const vectors = new Map<string, VectorRecord>()
   const texts = new Map<string, TextRecord>()
   const params: Record<string, unknown> = { ...schema.defaults }
@@ -67,13 +66,13 @@ function* readBlock(
       if (isCurrentParam) params[name] = numbers[name]
       continue
     }
-    const record = yield* readReferenced(reader, { name, field, numbers, block: location })
+    const record = readReferenced(reader, { name, field, numbers, block: location })
     if (record === undefined) return undefined
     if (isVectorRecord(record)) vectors.set(name, record)
     if (isTextRecord(record)) texts.set(name, record)
     if (isCurrentParam) params[name] = paramOf(field, record)
   }
-  Object.assign(params, form.currentValues?.(numbers))
+  Object.assign(params, form.currentValues?.(numbers, params))
   return { block: { offset, byteLength, form, vectors, texts }, params }
 }
 
@@ -95,15 +94,15 @@ interface ReferenceField {
 }
 
 /** The record at an offset of a block; undefined where it cannot be read. An uninitialised offset is not followed. */
-function* readReferenced(
+function readReferenced(
   reader: RecordReader,
   { name, field, numbers, block }: ReferenceField,
-): ReadTask<null | VectorRecord | TextRecord | undefined> {
+): null | VectorRecord | TextRecord | undefined {
   const offset = numbers[name]!
   if (offset === 0 || isUninitialised(field, offset, numbers)) return null
   const location = block.child(name, offset)
-  if (field.kind === 'string') return yield* reader.text(offset, location)
-  return yield* reader.vector(offset, field.type, location, { maxCount: MAX_PARAMETER_ENTRIES })
+  if (field.kind === 'string') return reader.text(offset, location)
+  return reader.vector(offset, field.type, location, { maxCount: MAX_PARAMETER_ENTRIES })
 }
 
 function isVectorRecord(value: unknown): value is VectorRecord {

@@ -14,7 +14,7 @@ import {
   STRUCT_LAYOUTS,
   type StructValues,
 } from '../schema.js'
-import { PagedFile, type ReadTask } from './paged_file.js'
+import { MissingBytes, PagedFile, type ReadTask } from './paged_file.js'
 import { readOperator } from './read_operator.js'
 import { RecordReader } from './record_reader.js'
 import type {
@@ -41,19 +41,24 @@ export async function walkFile(
 }
 
 function* readFile(reader: RecordReader, maxEntries: number): ReadTask<FileRecords | undefined> {
-  const { byteLength } = reader.file
-  const header = yield* readHeader(reader, byteLength)
-  if (!header) return undefined
-  const root = yield* reader.struct('root', header.root, { path: 'root', offset: header.root })
-  if (!root) return undefined
-  const name = yield* reader.text(root.name, { path: 'name', offset: root.name })
-  const subgraphs = yield* readSubgraphs(reader, root.subgraphs)
-  if (!subgraphs) return undefined
-  const graph = yield* new GraphWalk(reader, maxEntries).read(subgraphs)
-  return graph && { byteLength, header, root, name, subgraphs, graph }
+  const { file } = reader
+  const frame = yield* file.attempt(() => readFrame(reader))
+  if (!frame) return undefined
+  const graph = yield* new GraphWalk(reader, maxEntries).read(frame.subgraphs)
+  return graph && { byteLength: file.byteLength, ...frame, graph }
 }
 
-function* readHeader(reader: RecordReader, byteLength: number): ReadTask<StructValues<'header'> | undefined> {
+function readFrame(reader: RecordReader): Omit<FileRecords, 'byteLength' | 'graph'> | undefined {
+  const header = readHeader(reader, reader.file.byteLength)
+  if (!header) return undefined
+  const root = reader.struct('root', header.root, { path: 'root', offset: header.root })
+  if (!root) return undefined
+  const name = reader.text(root.name, { path: 'name', offset: root.name })
+  const subgraphs = readSubgraphs(reader, root.subgraphs)
+  return subgraphs && { header, root, name, subgraphs }
+}
+
+function readHeader(reader: RecordReader, byteLength: number): StructValues<'header'> | undefined {
   const { report, file } = reader
   const place: Place = { path: 'header', offset: 0 }
   const minBytes = STRUCT_LAYOUTS.header.byteLength
@@ -62,7 +67,7 @@ function* readHeader(reader: RecordReader, byteLength: number): ReadTask<StructV
     report.broken('ERR_TRUNCATED', message, place)
     return undefined
   }
-  const view = yield* file.read(0, minBytes)
+  const view = file.view(0, minBytes)
   const [ver_main, ver_sub, ver_compile] = [0, 2, 4].map((at) => view.getUint16(at, true)) as [
     number,
     number,
@@ -82,9 +87,9 @@ function* readHeader(reader: RecordReader, byteLength: number): ReadTask<StructV
 }
 
 /** The first entry is the graph. A count above 1 means that the file has device subgraphs; no further entry is stored. */
-function* readSubgraphs(reader: RecordReader, offset: number): ReadTask<VectorRecord | undefined> {
+function readSubgraphs(reader: RecordReader, offset: number): VectorRecord | undefined {
   const place = { path: 'subgraphs', offset }
-  const vector = yield* reader.offsetVector(offset, place, 1)
+  const vector = reader.offsetVector(offset, place, 1)
   if (vector?.count !== 0) return vector
   reader.report.broken('ERR_HEADER', 'The file has no subgraph: the subgraph vector is empty.', place)
   return undefined
@@ -111,9 +116,11 @@ class GraphWalk {
         ? OLD_SUBGRAPH_BYTES
         : STRUCT_LAYOUTS.subgraph.byteLength
     const location = new Location(offset, 'subgraphs[0]')
-    const values = yield* reader.struct('subgraph', offset, location, byteLength)
+    const values = yield* reader.file.attempt(() => reader.struct('subgraph', offset, location, byteLength))
     if (!values) return undefined
-    const name = yield* reader.text(values.name, location.child('name', values.name))
+    const name = yield* reader.file.attempt(() =>
+      reader.text(values.name, location.child('name', values.name)),
+    )
     const nodes = yield* this.#list(values.nodes, 'nodes', (entry) => this.#node(entry))
     const tensors = yield* this.#list(values.tensors, 'tensors', (entry) => this.#tensor(entry))
     if (!nodes || !tensors) return undefined
@@ -121,8 +128,8 @@ class GraphWalk {
       values.buffers === 0
         ? undefined
         : yield* this.#list(values.buffers, 'buffers', (entry) => this.#buffer(entry))
-    const inputs = yield* this.#indices(new Location(values.inputs, 'inputs'))
-    const outputs = yield* this.#indices(new Location(values.outputs, 'outputs'))
+    const inputs = yield* reader.file.attempt(() => this.#indices(new Location(values.inputs, 'inputs')))
+    const outputs = yield* reader.file.attempt(() => this.#indices(new Location(values.outputs, 'outputs')))
     const devices = yield* this.#devices(subgraphs, byteLength, values)
     return { offset, byteLength, values, name, nodes, tensors, buffers, inputs, outputs, devices }
   }
@@ -130,79 +137,84 @@ class GraphWalk {
   *#list<T>(
     offset: number,
     path: string,
-    readEntry: (location: Location) => ReadTask<T | undefined>,
+    readEntry: (location: Location) => T | undefined,
     maxCount = this.#maxEntries,
   ): ReadTask<ListRecord<T> | undefined> {
     const location = new Location(offset, path)
-    const vector = yield* this.#reader.vector(offset, 'offset', location, { maxCount })
+    const { file } = this.#reader
+    const vector = yield* file.attempt(() => this.#reader.vector(offset, 'offset', location, { maxCount }))
     if (!vector) return undefined
     const list: (T | undefined)[] = []
     for (const [index, entry] of vector.entries.entries()) {
-      list.push(yield* readEntry(location.child(index, entry)))
+      const place = location.child(index, entry)
+      let record = file.tryDecode(readEntry, place)
+      while (record instanceof MissingBytes) {
+        yield record.range
+        record = file.tryDecode(readEntry, place)
+      }
+      list.push(record)
     }
     return { vector, list }
   }
 
   /** An optional vector of indices. */
-  *#indices(location: Location): ReadTask<VectorRecord | undefined> {
-    return location.offset === 0 ? undefined : yield* this.#reader.offsetVector(location.offset, location)
+  #indices(location: Location): VectorRecord | undefined {
+    return location.offset === 0 ? undefined : this.#reader.offsetVector(location.offset, location)
   }
 
-  #name(offset: number, owner: Location): ReadTask<TextRecord | undefined> {
+  #name(offset: number, owner: Location): TextRecord | undefined {
     return this.#reader.text(offset, owner.child('name', offset))
   }
 
-  *#node(location: Location): ReadTask<NodeRecord | undefined> {
+  #node(location: Location): NodeRecord | undefined {
     const { offset } = location
-    const values = yield* this.#reader.struct('node', offset, location)
+    const values = this.#reader.struct('node', offset, location)
     if (!values) return undefined
-    const operator = yield* readOperator(this.#reader, values.operator, location)
-    const name = yield* this.#name(values.name, location)
-    const inputs = yield* this.#indices(location.child('inputs', values.inputs))
-    const outputs = yield* this.#indices(location.child('outputs', values.outputs))
-    const attributes = yield* this.#attributes(location.child('attributes', values.attributes))
+    const operator = readOperator(this.#reader, values.operator, location)
+    const name = this.#name(values.name, location)
+    const inputs = this.#indices(location.child('inputs', values.inputs))
+    const outputs = this.#indices(location.child('outputs', values.outputs))
+    const attributes = this.#attributes(location.child('attributes', values.attributes))
     return operator && { offset, values, name, inputs, outputs, attributes, operator }
   }
 
-  *#attributes(location: Location): ReadTask<NodeRecord['attributes']> {
-    const vector = yield* this.#indices(location)
+  #attributes(location: Location): NodeRecord['attributes'] {
+    const vector = this.#indices(location)
     if (!vector) return undefined
     const list: AttributeRecord[] = []
     for (const [index, entry] of vector.entries.entries()) {
-      const attribute = yield* this.#attribute(location.child(index, entry))
+      const attribute = this.#attribute(location.child(index, entry))
       if (attribute) list.push(attribute)
     }
     return { vector, list }
   }
 
-  *#attribute(location: Location): ReadTask<AttributeRecord | undefined> {
+  #attribute(location: Location): AttributeRecord | undefined {
     const { offset } = location
-    const values = yield* this.#reader.struct('attribute', offset, location)
+    const values = this.#reader.struct('attribute', offset, location)
     if (!values) return undefined
     const nameLocation = location.child('name', values.name)
-    const name = yield* this.#reader.text(values.name, nameLocation, UNWRITTEN_NUL_BYTES)
-    const value = yield* this.#reader.rawText(values.value, location.child('value', values.value))
+    const name = this.#reader.text(values.name, nameLocation, UNWRITTEN_NUL_BYTES)
+    const value = this.#reader.rawText(values.value, location.child('value', values.value))
     return { offset, type: values.type, name, value }
   }
 
-  *#tensor(location: Location): ReadTask<TensorRecord | undefined> {
+  #tensor(location: Location): TensorRecord | undefined {
     const reader = this.#reader
     const { offset } = location
-    const values = yield* reader.struct('tensor', offset, location)
+    const values = reader.struct('tensor', offset, location)
     if (!values) return undefined
-    const name = yield* this.#name(values.name, location)
+    const name = this.#name(values.name, location)
     const dims =
-      values.dims === 0
-        ? undefined
-        : yield* reader.vector(values.dims, 'i32', location.child('dims', values.dims))
+      values.dims === 0 ? undefined : reader.vector(values.dims, 'i32', location.child('dims', values.dims))
     const quantizationLocation = location.child('quantization', values.quantization)
-    const quantization = yield* reader.quantization(values.quantization, quantizationLocation)
+    const quantization = reader.quantization(values.quantization, quantizationLocation)
     return { offset, values, name, dims, quantization }
   }
 
-  *#buffer(location: Location): ReadTask<BufferRecord | undefined> {
+  #buffer(location: Location): BufferRecord | undefined {
     const { report, file } = this.#reader
-    const values = yield* this.#reader.struct('buffer', location.offset, location)
+    const values = this.#reader.struct('buffer', location.offset, location)
     if (!values) return undefined
     const { size, data } = values
     // Without a data offset the file holds no data, and the size is the size the data would have.
@@ -225,13 +237,13 @@ class GraphWalk {
     return yield* this.#list(values.devices, 'devices', (entry) => this.#device(entry), MAX_DEVICES)
   }
 
-  *#device(location: Location): ReadTask<DeviceRecord | undefined> {
-    const values = yield* this.#reader.struct('device', location.offset, location)
+  #device(location: Location): DeviceRecord | undefined {
+    const values = this.#reader.struct('device', location.offset, location)
     if (!values) return undefined
-    const name = yield* this.#name(values.name, location)
-    const nodes = yield* this.#indices(location.child('nodes', values.nodes))
-    const inputs = yield* this.#indices(location.child('inputs', values.inputs))
-    const outputs = yield* this.#indices(location.child('outputs', values.outputs))
+    const name = this.#name(values.name, location)
+    const nodes = this.#indices(location.child('nodes', values.nodes))
+    const inputs = this.#indices(location.child('inputs', values.inputs))
+    const outputs = this.#indices(location.child('outputs', values.outputs))
     return { offset: location.offset, values, name, nodes, inputs, outputs }
   }
 }

@@ -19,11 +19,16 @@ const origins = new WeakMap<TmfileModel, Origin>()
 /** Call directly after the model was built from `source`, before any edit. */
 export function rememberOrigin(model: TmfileModel, source: ByteSource): void {
   const { nodes, tensors, buffers, devices } = model.graph
-  const indices = new WeakMap<IndexedObject, number>()
-  for (const list of [nodes, tensors, buffers, devices ?? []] as const) {
-    for (const [index, object] of list.entries()) indices.set(object, index)
+  // Edits change the lists. Most models are never written again, so the index is made when it is asked for.
+  const lists = [[...nodes], [...tensors], [...buffers], [...(devices ?? [])]] as const
+  let indices: Map<IndexedObject, number> | undefined
+  const indexOf = (object: IndexedObject): number | undefined => {
+    indices ??= new Map(
+      lists.flatMap((list) => list.map((each, index): [IndexedObject, number] => [each, index])),
+    )
+    return indices.get(object)
   }
-  origins.set(model, { source, indexOf: (object) => indices.get(object) })
+  origins.set(model, { source, indexOf })
 }
 
 /** Undefined for a model created in memory. */
