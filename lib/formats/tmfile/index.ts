@@ -15,9 +15,20 @@ export {
   dumpTmfile,
   type TmfileDump,
 } from './dump.js'
+export { inferShapes } from './infer/infer_shapes.js'
+export {
+  axisOf,
+  permuteOrder,
+  reducedAxes,
+  type SlicedRange,
+  slicedRanges,
+  splitSizes,
+} from './infer/movement.js'
+export { nchwParams, toNchw, toNhwc } from './infer/nchw.js'
+export { COUNT_PADDING, isGlobalPooling } from './infer/windows.js'
 export { NODE_FIELDS, type TmfileNodeDescription } from './model/create_node.js'
 export type { ShapeChange } from './model/edit_shapes.js'
-export { TmfileModel } from './model/model.js'
+export { checkModel as checkTmfileModel, TmfileModel } from './model/model.js'
 export type { TmfileQuantizedDtype, TmfileQuantizeOptions } from './model/quantize.js'
 export type {
   KnownNode,

@@ -4,9 +4,9 @@ import { tensor as denseTensor } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { isConstant, NHWC } from '../enums.js'
+import { inferShapes } from '../infer/infer_shapes.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from '../schema.js'
 import { replaceConstant } from './edit_constants.js'
-import { inferShape } from './infer_shapes.js'
 import { findTensor, linksOf, refuseEdit } from './lookup.js'
 import { denseTensorOf } from './tensors.js'
 import type { KnownNode, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
@@ -22,7 +22,7 @@ export interface ShapeChange {
 }
 
 /**
- * Sets the shape of an input, and the shapes that follow from it by the rules of `inferShape`; other dependent shapes become
+ * Sets the shape of an input, and the shapes that follow from it by the rules of `inferShapes`; other dependent shapes become
  * unknown until the runtime infers them. Where only the batch size changes, dependent shapes and Reshape targets that contain the
  * batch size change with it.
  *
@@ -88,9 +88,10 @@ function inferMissing(graph: TmfileGraph, dependent: readonly TmfileNode[]): Inf
     if (!nodes.has(node)) continue
     const missing = node.outputs.filter((tensor) => !isConstant(tensor) && tensor.shape === null)
     if (missing.length === 0) continue
-    const shape = isKnownOrder ? inferShape(node, graph.graphLayout === NHWC) : undefined
-    if (shape) missing[0]!.shape = [...shape]
-    else {
+    const shapes = isKnownOrder ? inferShapes(node, graph.graphLayout === NHWC) : undefined
+    if (shapes) {
+      for (const tensor of missing) tensor.shape = [...shapes[node.outputs.indexOf(tensor)]!]
+    } else {
       failed.push(node)
       unknown.push(...missing)
     }
@@ -180,7 +181,7 @@ function isMisfit(node: TmfileNode): boolean {
   return productOf(shape) % productOf(target.filter((extent) => extent > 0)) !== 0
 }
 
-/** As the rule of `inferShape`, for inputs whose shape is known. */
+/** As the rule of `inferShapes`, for inputs whose shape is known. */
 function hasOtherInputs({ inputs: [input, weights], params }: KnownNode<'FullyConnected'>): boolean {
   const [shape, taken] = [input?.shape, weights?.shape]
   if (!taken || (shape?.length !== 2 && shape?.length !== 4) || shape.some((extent) => extent < 1))
