@@ -177,7 +177,11 @@ describe('edit', () => {
   const edited = async (args: readonly string[], name = 'small.tmfile') => {
     const out = inFolder(`edited-${name}`)
     const report = await runJson<EditReport>(['edit', inFolder(name), ...args, '-o', out])
-    expect((await check(out, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual([])
+    const errors = (await check(out, { level: 'strict' })).filter(({ severity }) => severity === 'error')
+    // A note of the command names nodes of mixed types.
+    const isMixed = report.notes.some((note) => note.includes('Types go by whole models'))
+    expect(errors.filter(({ code }) => !isMixed || code !== 'ERR_DTYPE')).toEqual([])
+    expect(errors.some(({ code }) => code === 'ERR_DTYPE')).toBe(isMixed)
     return { report, file: await open(out) }
   }
   const namesOf = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name)
@@ -210,7 +214,7 @@ describe('edit', () => {
   })
 
   it('replaces a node and keeps its name, inputs and outputs', async () => {
-    const pooling = { operator: 'Pooling', inputs: ['data'], params: { alg: 1, kernel_h: 1, kernel_w: 1 } }
+    const pooling = { operator: 'Pooling', inputs: ['data'], params: { alg: 1, global: 1 } }
     const { file } = await edited(['--replace-node', `conv=${JSON.stringify(pooling)}`])
     const { nodes, buffers } = file.tmfile!.graph
     expect(nodes.map(({ name, operator }) => [name, operator])).toEqual([
@@ -437,12 +441,7 @@ describe('convert', () => {
     const [half, back] = [inFolder('half.tmfile'), inFolder('back.tmfile')]
     expect(await runCli(['convert', small, half, '--dtype', 'float16'])).toMatchObject({ code: 0 })
     const { tmfile: model } = await open(half, { level: 'strict' })
-    expect(model!.graph.tensors.map(({ dtype }) => dtype)).toEqual([
-      'float32',
-      'float16',
-      'float16',
-      'float32',
-    ])
+    expect(new Set(model!.graph.tensors.map(({ dtype }) => dtype))).toEqual(new Set(['float16']))
     expect(model!.graph.nodes.map(({ operator }) => operator)).toContain('Convolution')
     expect(await runCli(['convert', half, back, '--dtype', 'f32'])).toMatchObject({ code: 0 })
     expect(Buffer.compare(readFileSync(back), readFileSync(small))).toBe(0)
@@ -457,7 +456,9 @@ describe('convert', () => {
       const constants = ([...tensors] as DenseTensor[]).filter(({ hasData }) => hasData)
       for (const format of ['npz', 'safetensors', 'onnx']) {
         const out = inFolder(`${basename(name)}.${format}`)
-        expect(await runCli(['convert', thirdPartyPath(name), out])).toMatchObject({ code: 0 })
+        expect(await runCli(['convert', thirdPartyPath(name), out, '--weights-only'])).toMatchObject({
+          code: 0,
+        })
         const file = await open(out)
         expect(file.tensors.length).toBe(constants.length)
         for (const constant of constants) {

@@ -80,17 +80,32 @@ export class ModelChanges {
       this.#note(`constants share ${formatBytes(await this.#model.mergeConstants())}`)
     }
     this.#strip(choice)
+    if (choice.castWeights === 'float16') {
+      this.notes.push('Builds of Tengine for x86 CPUs do not run float16 models.')
+    }
+    this.#noteMixedTypes()
+  }
+
+  /** Types go by whole models in the runtime. */
+  #noteMixedTypes(): void {
+    const mixed = this.#model.nodesOfMixedTypes()
+    if (mixed.length === 0) return
+    const nodes = formatCount(mixed.length, 'node')
+    this.notes.push(
+      `${nodes} with constants of another type than their data, first ${JSON.stringify(mixed[0]!.name)}: Tengine crashes on most of them. Types go by whole models.`,
+    )
   }
 
   #cut({ from = [], to = [], outputs }: EditChoice): void {
-    if ((from.length === 0) !== (to.length === 0)) {
-      throw new TileworkError('ERR_ARGUMENT', 'A cut needs both --from and --to.')
+    if (from.length > 0 && to.length === 0) {
+      throw new TileworkError('ERR_ARGUMENT', 'A cut with --from needs --to.')
     }
     const before = this.#model.graph.nodes.length
     if (to.length > 0) {
       this.#model.cut(from, to)
       const after = this.#model.graph.nodes.length
-      this.#note(`cut from ${from.join(', ')} to ${to.join(', ')}: ${after} of ${before} nodes`)
+      const start = from.length > 0 ? `from ${from.join(', ')} ` : ''
+      this.#note(`cut ${start}to ${to.join(', ')}: ${after} of ${before} nodes`)
     }
     if (outputs) {
       this.#model.setOutputs(outputs)

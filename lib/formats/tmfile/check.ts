@@ -9,6 +9,7 @@ import { Report } from '../report.js'
 import type { FileRecords } from './decode/records.js'
 import { walkFile } from './decode/walk.js'
 import { coverageOf } from './rules/coverage.js'
+import { checkCrashes } from './rules/crash_rules.js'
 import { checkGraph } from './rules/graph_rules.js'
 import { checkLinks } from './rules/link_rules.js'
 import { checkOperators } from './rules/operator_rules.js'
@@ -40,6 +41,7 @@ export async function examineFile(
   checkGraph(records, report)
   checkTensors(records, report)
   checkOperators(records, report)
+  checkCrashes(records, report)
   if (coverage) checkCoverage(records, report)
   return records
 }

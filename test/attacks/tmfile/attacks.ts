@@ -624,10 +624,10 @@ const CRASHES: readonly Attack[] = [
   attack(
     'crashes',
     17,
-    'stride-0',
+    'group-0',
     'a division by 0',
     'ERR_GRAPH',
-    set((records) => block(records) + 8, 0),
+    set((records) => block(records) + 32, 0),
   ),
   attack(
     'crashes',

@@ -144,7 +144,7 @@ describe('shapes', () => {
 
   it('a FullyConnected does not fit where its weights take another number of inputs', () => {
     const model = smallModel()
-    const out = variable('out', [1, 3])
+    const out = variable('out', [1, 3, 1, 1])
     const weights = constant(
       'fc/w',
       [3, 32],
@@ -156,7 +156,7 @@ describe('shapes', () => {
     expect(names(model.setInputShape('data', [1, 3, 5, 5]).blocked)).toEqual(['fc'])
     expect(out.shape).toBe(null)
     expect(model.setInputShape('data', [1, 3, 2, 8]).blocked).toEqual([])
-    expect(out.shape).toEqual([1, 3])
+    expect(out.shape).toEqual([1, 3, 1, 1])
   })
 
   it('another size changes the shapes that follow, and lists Reshape nodes that do not fit', async () => {
@@ -243,10 +243,7 @@ describe('nodes', () => {
   it('replaces a node', async () => {
     const model = smallModel()
     const { tensors } = model.graph
-    model.replaceNode(
-      'conv',
-      node('average', 'Pooling', [tensors[0]!], [tensors[3]!], { alg: 1, kernel_h: 1, kernel_w: 1 }),
-    )
+    model.replaceNode('conv', node('average', 'Pooling', [tensors[0]!], [tensors[3]!], { alg: 1, global: 1 }))
     const { graph } = await written(model)
     expect(graph.nodes.map(({ operator }) => operator)).toEqual(['InputOp', 'Pooling'])
     expect(names(graph.outputs)).toEqual(['average'])
@@ -332,7 +329,8 @@ describe('constants', () => {
       widths: new Int32Array(2),
     }
     model.replaceConstant('conv/w', numbers, quantization)
-    const bytes = await serialize(await written(model))
+    // A strict read refuses one constant of another type.
+    const bytes = await serialize((await open(await serialize(model))).tmfile!)
     const file = await open(bytes)
     const weight = file.dense('conv/w')
     expect([weight.dtype, weight.shape]).toEqual(['int8', [2, 3, 1, 1]])
@@ -446,7 +444,9 @@ describe('invalid arguments', () => {
   it('a rejected cut keeps the outputs', async () => {
     const model = smallModel()
     model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
-    expect(() => model.cut([], ['relu'])).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    const { graph } = model
+    graph.nodes[0]!.outputs[0]!.role = 'constant'
+    expect(() => model.cut(['data'], ['relu'])).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
     expect(names(model.graph.outputs)).toEqual(['conv'])
   })
 
@@ -473,15 +473,7 @@ describe('invalid arguments', () => {
 })
 
 /** Operators with one input and one output of the same shape. */
-const UNARY: ReadonlySet<string> = new Set([
-  'ReLu',
-  'PReLU',
-  'Dropout',
-  'Clip',
-  'Sigmoid',
-  'Cast',
-  'HardSwish',
-])
+const UNARY: ReadonlySet<string> = new Set(['ReLu', 'PReLU', 'Dropout', 'Clip', 'Sigmoid', 'HardSwish'])
 
 /** A convolution in the middle of the graph. */
 function middleOf({ graph }: TmfileModel): TmfileNode {
@@ -641,7 +633,7 @@ describe('real models', THIRD_PARTY, () => {
   it('renumbers device subgraphs with the nodes', async () => {
     const model = await modelOf('tmfile/FaceLandmark2d.tmfile')
     const before = model.graph.devices!.map(({ nodes }) => names(nodes))
-    const removed = model.graph.nodes.find(({ operator }) => operator === 'Cast')!
+    const removed = model.graph.nodes.find(({ operator }) => operator === 'Eltwise')!
     model.removeNode(removed)
     const { graph } = await written(model)
     const after = graph.devices!.map(({ nodes }) => names(nodes))

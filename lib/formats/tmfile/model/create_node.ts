@@ -15,6 +15,7 @@ import { FORMAT_NAME, OPERATOR_VERSION } from '../schema.js'
 import { checkKeys } from './check_arguments.js'
 import { checkNewName } from './edit_names.js'
 import { findTensor } from './lookup.js'
+import { operatorNode } from './operator_node.js'
 import type { TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
 /** Describes a new node; omitted fields have defaults. */
@@ -127,16 +128,5 @@ export type ProducerName = 'InputOp' | 'Const'
 
 /** A node without inputs that produces `tensor` and has its name. */
 export function producerNode(operator: ProducerName, tensor: TmfileTensor): TmfileNode {
-  return {
-    name: tensor.name,
-    operator,
-    operatorNumber: operatorByName(operator)!.number,
-    operatorVersion: OPERATOR_VERSION,
-    params: {},
-    opaqueParams: null,
-    inputs: [],
-    outputs: [tensor],
-    attributes: [],
-    dynamicShape: false,
-  }
+  return operatorNode(operator, tensor.name, {}, { inputs: [], outputs: [tensor] })
 }

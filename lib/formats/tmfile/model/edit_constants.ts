@@ -9,6 +9,7 @@ import { storedShape } from '../../../tensor/stored_shape.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { isConstant, NHWC, TMFILE_DTYPES } from '../enums.js'
+import { mixedConstants } from '../mixed_types.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from '../schema.js'
 import { checkQuantization } from './check_arguments.js'
 import { producerNode } from './create_node.js'
@@ -16,7 +17,14 @@ import { insertNode } from './edit_graph.js'
 import { checkNewName, refuseTakenName } from './edit_names.js'
 import { findConstant, refuseEdit } from './lookup.js'
 import { denseTensorOf, quantizationOf } from './tensors.js'
-import type { TmfileBuffer, TmfileDtype, TmfileGraph, TmfileQuantization, TmfileTensor } from './types.js'
+import type {
+  TmfileBuffer,
+  TmfileDtype,
+  TmfileGraph,
+  TmfileNode,
+  TmfileQuantization,
+  TmfileTensor,
+} from './types.js'
 
 /**
  * Replaces the data of a constant, and its dtype and shape. The quantization parameters default to the parameters of the
@@ -126,8 +134,8 @@ export function addConstant(
 }
 
 /**
- * Casts every constant of the other float type, when the file is written. A constant without data keeps none, with the
- * size of the new type.
+ * Casts every constant of the other float type, when the file is written, and gives activations that type. A constant without data
+ * keeps none, with the size of the new type. Constants of nodes with integer data stay: they are halves in quantized models.
  *
  * @returns the number of constants
  */
@@ -137,9 +145,16 @@ export function castWeights(graph: TmfileGraph, dtype: 'float32' | 'float16'): n
     throw new TileworkError('ERR_ARGUMENT', message)
   }
   const from = dtype === 'float16' ? 'float32' : 'float16'
-  const weights = graph.tensors.filter((tensor) => isConstant(tensor) && tensor.dtype === from)
+  const kept = new Set(graph.nodes.filter(hasIntegerData).flatMap(({ inputs }) => inputs))
+  const isCast = (tensor: TmfileTensor) => tensor.dtype === from && !(isConstant(tensor) && kept.has(tensor))
+  const weights = graph.tensors.filter((tensor) => isConstant(tensor) && isCast(tensor))
+  for (const tensor of graph.tensors) if (!isConstant(tensor) && isCast(tensor)) tensor.dtype = dtype
   for (const weight of weights) castWeight(graph, weight, dtype)
   return weights.length
+}
+
+function hasIntegerData({ inputs: [data] }: TmfileNode): boolean {
+  return data !== undefined && !isConstant(data) && (data.dtype === 'int8' || data.dtype === 'uint8')
 }
 
 function castWeight(graph: TmfileGraph, weight: TmfileTensor, dtype: 'float32' | 'float16'): void {
@@ -156,6 +171,14 @@ function castWeight(graph: TmfileGraph, weight: TmfileTensor, dtype: 'float32' |
   const isShared = graph.tensors.some((other) => other !== weight && other.buffer === buffer)
   graph.buffers[isShared ? graph.buffers.length : graph.buffers.indexOf(buffer)] = absent
   Object.assign(weight, { dtype, buffer: absent })
+}
+
+/** Nodes with a constant of another type than the runtime takes with their data. */
+export function nodesOfMixedTypes({ nodes }: TmfileGraph): TmfileNode[] {
+  return nodes.filter(({ operator, inputs }) => {
+    const typed = inputs.map((tensor) => ({ dtype: tensor.dtype, isConstant: isConstant(tensor) }))
+    return !mixedConstants(operator, typed).next().done
+  })
 }
 
 /** Buffers are compared in windows of this size, so that two large ones are never in memory. */

@@ -7,6 +7,7 @@ import { checkGraphTensor, checkKeys, checkNode } from './check_arguments.js'
 import { producerNode } from './create_node.js'
 import { checkNewName, refuseTakenName } from './edit_names.js'
 import { findNode, findTensor, linksOf, refuseEdit } from './lookup.js'
+import { deadNodes, protectOutputs } from './protect_outputs.js'
 import type { TmfileBuffer, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
 /**
@@ -33,6 +34,7 @@ export function removeNode(graph: TmfileGraph, key: TmfileNode | string): void {
   }
   dropNodes(graph, new Set([node]))
   dropUnused(graph, new Set(node.inputs.filter(isConstant)))
+  if (isEnd) protectOutputs(graph, nodesBetween(graph.outputs, new Set(), linksOf(graph)))
 }
 
 /** Makes the nodes and devices that use one tensor use another. */
@@ -233,9 +235,20 @@ export function replaceAllUses(
   }
 }
 
-/** Makes the producers of these tensors the graph outputs. @throws TileworkError ERR_ARGUMENT, ERR_GRAPH */
+/**
+ * Makes the producers of these tensors the graph outputs. Nodes behind them that no output needs are removed; an output that another
+ * output needs is copied.
+ *
+ * @throws TileworkError ERR_ARGUMENT, ERR_GRAPH
+ */
 export function setOutputs(graph: TmfileGraph, keys: readonly (TmfileTensor | string)[]): void {
   graph.outputs = producersOf(graph, keys)
+  const needed = nodesBetween(graph.outputs, new Set(), linksOf(graph))
+  const dead = deadNodes(graph, needed)
+  const constants = [...dead].flatMap(({ inputs }) => inputs.filter(isConstant))
+  dropNodes(graph, dead)
+  dropUnused(graph, new Set(constants))
+  protectOutputs(graph, needed)
 }
 
 function producersOf(graph: TmfileGraph, keys: readonly (TmfileTensor | string)[]): TmfileNode[] {
@@ -250,8 +263,9 @@ function producersOf(graph: TmfileGraph, keys: readonly (TmfileTensor | string)[
 
 /**
  * Keeps only the nodes between the given inputs and outputs. The inputs become graph inputs, and the producers of the
- * outputs become graph outputs.
+ * outputs become graph outputs; an output that another output needs is copied.
  *
+ * @param inputs - none for the graph inputs that the outputs depend on
  * @throws TileworkError ERR_GRAPH where an output depends on another graph input, or a kept node also produces one of the
  * inputs
  */
@@ -260,9 +274,10 @@ export function cut(
   inputs: readonly (TmfileTensor | string)[],
   outputs: readonly (TmfileTensor | string)[],
 ): void {
-  const starts = [...new Set(checkKeys(inputs, 'inputs').map((key) => findTensor(graph, key)))]
+  const given = [...new Set(checkKeys(inputs, 'inputs').map((key) => findTensor(graph, key)))]
   const ends = producersOf(graph, outputs)
   const links = linksOf(graph)
+  const starts = given.length > 0 ? given : neededInputs(graph, ends)
   const constant = starts.find(isConstant)
   if (constant)
     refuseEdit(`Tensor ${JSON.stringify(constant.name)} is a constant; a constant cannot be an input.`)
@@ -279,6 +294,13 @@ export function cut(
   graph.devices = null
   const used = new Set(graph.nodes.flatMap((node) => [...node.inputs, ...node.outputs]))
   dropTensors(graph, new Set(graph.tensors.filter((tensor) => !used.has(tensor))))
+  protectOutputs(graph, new Set(graph.nodes))
+}
+
+/** The tensors of the graph inputs that some nodes depend on. */
+function neededInputs(graph: TmfileGraph, ends: readonly TmfileNode[]): TmfileTensor[] {
+  const needed = nodesBetween(ends, new Set(), linksOf(graph))
+  return graph.inputs.filter((node) => needed.has(node)).flatMap((node) => node.outputs)
 }
 
 interface CutInputs {

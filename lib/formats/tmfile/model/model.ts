@@ -14,6 +14,7 @@ import {
   castWeights,
   fillWeights,
   mergeConstants,
+  nodesOfMixedTypes,
   replaceConstant,
   stripWeights,
 } from './edit_constants.js'
@@ -138,12 +139,19 @@ export class TmfileModel implements TmfileModelFields {
     replaceNode(this.graph, old, node)
   }
 
-  /** Makes the producers of these tensors the graph outputs. Errors: ERR_ARGUMENT, ERR_GRAPH. */
+  /**
+   * Makes the producers of these tensors the graph outputs. The runtime reuses the memory of an output that a node reads, so nodes
+   * behind the outputs are removed, and an output that another one needs is copied: the copy takes over its name.
+   * Errors: ERR_ARGUMENT, ERR_GRAPH.
+   */
   setOutputs(tensors: readonly (TmfileTensor | string)[]): void {
     setOutputs(this.graph, tensors)
   }
 
-  /** Keeps only the nodes between the given inputs and outputs. Errors: ERR_ARGUMENT, ERR_GRAPH. */
+  /**
+   * Keeps only the nodes between the given inputs and outputs; without inputs, what leads to the outputs. An output that another one
+   * needs is copied. Errors: ERR_ARGUMENT, ERR_GRAPH.
+   */
   cut(inputs: readonly (TmfileTensor | string)[], outputs: readonly (TmfileTensor | string)[]): void {
     cut(this.graph, inputs, outputs)
   }
@@ -175,9 +183,21 @@ export class TmfileModel implements TmfileModelFields {
     fillWeights(this.graph, dataFor)
   }
 
-  /** Casts every constant of the other float type, when the file is written. Returns the number of constants. */
+  /**
+   * Casts every constant of the other float type, when the file is written, and gives activations that type: the runtime wants one type
+   * for the whole model. In quantized parts halves stay. Builds of the runtime for x86 CPUs run no float16.
+   * Returns the number of constants.
+   */
   castWeights(dtype: 'float32' | 'float16'): number {
     return castWeights(this.graph, dtype)
+  }
+
+  /**
+   * Nodes with a constant of another type than their data has, as after `quantize` of some constants: the runtime crashes on most of
+   * them. Empty for a model that has one type, or that is quantized as a whole.
+   */
+  nodesOfMixedTypes(): readonly TmfileNode[] {
+    return nodesOfMixedTypes(this.graph)
   }
 
   /**

@@ -48,7 +48,8 @@ export function checkOperators({ graph }: FileRecords, report: Report): void {
   }
 }
 
-function title({ operator, name }: NodeRecord, { path }: Location): string {
+/** Names a node in messages: `nodes[3] "conv1" (Convolution)`. */
+export function nodeTitle({ operator, name }: NodeRecord, { path }: Location): string {
   const what = operator.schema?.name ?? `operator ${operator.values.number}`
   return name ? `${path} ${JSON.stringify(name.text.slice(0, 80))} (${what})` : `${path} (${what})`
 }
@@ -56,10 +57,10 @@ function title({ operator, name }: NodeRecord, { path }: Location): string {
 function checkSupport(node: NodeRecord, place: Location, report: Report): void {
   const { schema, values } = node.operator
   if (!schema) {
-    const message = `${title(node, place)}: the operator number is unknown; its parameters are kept as bytes, and may contain offsets.`
+    const message = `${nodeTitle(node, place)}: the operator number is unknown; its parameters are kept as bytes, and may contain offsets.`
     report.note('OPERATOR_UNKNOWN', message, place)
   } else if (!schema.canLoad) {
-    const message = `${title(node, place)}: the current runtime cannot load operator ${values.number}.`
+    const message = `${nodeTitle(node, place)}: the current runtime cannot load operator ${values.number}.`
     report.note('OPERATOR_NOT_LOADED', message, place)
   }
 }
@@ -71,7 +72,7 @@ function checkBlock(node: NodeRecord, place: Location, report: Report): void {
   const older = OLDER_OPERATORS.get(values.number)
   const isOlder = older !== undefined && schema.layout.byteLength > 0 === (block === undefined)
   if (isOlder) {
-    const message = `${title(node, place)} ${block ? 'has' : 'has no'} parameters: number ${values.number} was ${older} in older files.`
+    const message = `${nodeTitle(node, place)} ${block ? 'has' : 'has no'} parameters: number ${values.number} was ${older} in older files.`
     report.note('OPERATOR_NUMBERING', message, blockPlace)
   }
   if (isOlder && SWAPPED_OPERATORS.has(values.number)) {
@@ -81,7 +82,7 @@ function checkBlock(node: NodeRecord, place: Location, report: Report): void {
   if (block && !block.form) {
     report.deviation(
       'ERR_VALUE',
-      `${title(node, place)} has a parameter block; the operator has no parameters.`,
+      `${nodeTitle(node, place)} has a parameter block; the operator has no parameters.`,
       blockPlace,
     )
   } else if (!block && schema.layout.byteLength > 0) {
@@ -94,7 +95,7 @@ function checkBlock(node: NodeRecord, place: Location, report: Report): void {
 
 function reportMissingBlock(node: NodeRecord, place: Location, report: Report): void {
   const { needsBlock } = node.operator.schema!
-  const message = `${title(node, place)} has no parameter block; defaults are assumed here, and the reference reads at offset 0.`
+  const message = `${nodeTitle(node, place)} has no parameter block; defaults are assumed here, and the reference reads at offset 0.`
   if (needsBlock) report.deviation('ERR_OFFSET_RANGE', message, place)
   else report.note('OLDER_PARAMETERS', message, place)
 }
@@ -110,7 +111,7 @@ function reportOlderBlock(node: NodeRecord, place: Location, report: Report): vo
     byteLength < current
       ? 'the current runtime reads past it into the operator record'
       : 'the current runtime reads only its first bytes'
-  const message = `${title(node, place)} has an older block of ${byteLength} bytes (current: ${current})${defaults}; ${consequence}.`
+  const message = `${nodeTitle(node, place)} has an older block of ${byteLength} bytes (current: ${current})${defaults}; ${consequence}.`
   report.note('OLDER_PARAMETERS', message, place)
 }
 
@@ -119,7 +120,7 @@ function checkMandatory(node: NodeRecord, place: Location, report: Report): void
   const { block } = node.operator
   for (const { name, field } of block?.form?.fields ?? []) {
     if (field.kind !== 'vector' || field.isOptional || block!.vectors.has(name)) continue
-    const message = `${title(node, place)}: ${name} is not set; the reference reads the header as this vector.`
+    const message = `${nodeTitle(node, place)}: ${name} is not set; the reference reads the header as this vector.`
     report.deviation('ERR_OFFSET_RANGE', message, place.child(name, place.offset))
   }
 }
@@ -132,7 +133,7 @@ function checkValues(node: NodeRecord, place: Location, report: Report): void {
     const known = field.values === undefined ? undefined : PARAMETER_VALUES[field.values]
     if (!known || typeof value !== 'number' || known.has(value) || isUninitialised(field, value, params))
       continue
-    const message = `${title(node, place)}: ${name} is ${value}; expected one of: ${[...known.keys()].join(', ')}.`
+    const message = `${nodeTitle(node, place)}: ${name} is ${value}; expected one of: ${[...known.keys()].join(', ')}.`
     report.deviation('ERR_VALUE', message, place.child('params', block.offset).child(name, block.offset))
   }
   checkPads(node, place, report)
@@ -143,7 +144,7 @@ function checkValues(node: NodeRecord, place: Location, report: Report): void {
 function checkActivation(node: NodeRecord, place: Location, report: Report): void {
   const { activation } = node.operator.params as Record<string, number>
   if (!CONVOLUTIONS.has(node.operator.values.number) || isActivation(activation!)) return
-  const message = `${title(node, place)}: activation is ${activation}; expected 0, 1, 6 or a negative number.`
+  const message = `${nodeTitle(node, place)}: activation is ${activation}; expected 0, 1, 6 or a negative number.`
   report.deviation(
     'ERR_VALUE',
     message,
@@ -159,7 +160,7 @@ function checkPads(node: NodeRecord, place: Location, report: Report): void {
   const pads = [pad_h0!, pad_w0!, pad_h1!, pad_w1!]
   const isSame = pads.every((pad) => pad === -1) || pads.every((pad) => pad === -2)
   if (isSame || pads.every((pad) => pad >= 0)) return
-  const message = `${title(node, place)} has the pads ${pads.join(', ')}; they must all be 0 or more, all -1, or all -2.`
+  const message = `${nodeTitle(node, place)} has the pads ${pads.join(', ')}; they must all be 0 or more, all -1, or all -2.`
   report.deviation('ERR_VALUE', message, place.child('params', place.offset))
 }
 
@@ -168,7 +169,7 @@ function checkRuntimeTraps(node: NodeRecord, place: Location, report: Report): v
   const { values, params } = node.operator
   const trap = TRAPS.get(values.number)?.(params as Readonly<Record<string, number>>)
   if (trap === undefined) return
-  report.note('RUNTIME_DIFFERS', `${title(node, place)}: ${trap}.`, place)
+  report.note('RUNTIME_DIFFERS', `${nodeTitle(node, place)}: ${trap}.`, place)
 }
 
 type Trap = (params: Readonly<Record<string, number>>) => string | undefined
@@ -188,7 +189,7 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Locati
   if (!CONVOLUTIONS.has(node.operator.values.number)) return
   const params = node.operator.params as Record<string, number>
   const deviate = (message: string): void =>
-    report.deviation('ERR_GRAPH', `${title(node, place)} ${message}.`, place)
+    report.deviation('ERR_GRAPH', `${nodeTitle(node, place)} ${message}.`, place)
   const inputs = node.inputs?.entries ?? []
   if (inputs.length < 2) deviate(`has ${inputs.length} inputs; it must have at least 2, data and weights`)
   const weight = graph.tensors.list[inputs[1] ?? -1]
@@ -198,7 +199,9 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Locati
       `has weights of rank ${rank}; it must be at least 2, because the runtime reads the second dimension`,
     )
   for (const name of ['stride_h', 'stride_w', 'dilation_h', 'dilation_w', 'group'] as const) {
-    if (params[name]! < 1) deviate(`has ${name} ${params[name]}; it must be at least 1`)
+    // A Convolution takes a stride of 0 for 1.
+    const isOne = params[name] === 0 && name.startsWith('stride') && params.output_channel !== undefined
+    if (params[name]! < 1 && !isOne) deviate(`has ${name} ${params[name]}; it must be at least 1`)
   }
   const outputs = params.output_channel ?? params.num_output!
   if (params.group! > 0 && outputs % params.group! !== 0) {
@@ -216,7 +219,7 @@ function checkInputs(node: NodeRecord, place: Location, report: Report): void {
   if (!schema || hasInputs || WITHOUT_INPUTS.has(schema.name)) return
   report.deviation(
     'ERR_GRAPH',
-    `${title(node, place)} has no inputs; the runtime reads the first one.`,
+    `${nodeTitle(node, place)} has no inputs; the runtime reads the first one.`,
     place,
   )
 }
@@ -229,11 +232,13 @@ function checkAttributes(node: NodeRecord, place: Location, report: Report): voi
   }
 }
 
-/** The loader converts the target of a Reshape from NHWC only where it has 3 or 4 dimensions. */
+/** The loader permutes targets of 3 and 4 extents, and refuses a file whose target has more, or that has none. */
 function checkReshapeTarget(node: NodeRecord, place: Location, report: Report): void {
   if (node.operator.schema?.name !== 'Reshape') return
   const { re_shape } = node.operator.params as { readonly re_shape: readonly number[] | null }
-  if (re_shape?.length === 3 || re_shape?.length === 4) return
-  const message = `${title(node, place)} has a target of ${re_shape?.length ?? 'no'} dimensions; the runtime converts 3 or 4 from NHWC and rejects others.`
+  if (re_shape && re_shape.length <= MAX_NHWC_TARGET) return
+  const message = `${nodeTitle(node, place)} has a target of ${re_shape?.length ?? 'no'} dimensions; the runtime loads NHWC models with 1 to ${MAX_NHWC_TARGET} only.`
   report.deviation('ERR_GRAPH', message, place.child('params', place.offset).child('re_shape', place.offset))
 }
+
+const MAX_NHWC_TARGET = 4
