@@ -4,6 +4,12 @@
  * @packageDocumentation
  */
 export {
+  type ConvertedToOnnx,
+  type TmfileToOnnxOptions,
+  type TmfileToOnnxReport,
+  tmfileToOnnx,
+} from './bridges/onnx_tmfile/to_onnx/index.js'
+export {
   type ConvertedToTmfile,
   type FusedNode,
   type OnnxToTmfileOptions,

@@ -316,6 +316,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     args: () => [smallModel()],
   },
   dumpTmfile: { run: tmfileEntry.dumpTmfile, args: () => [smallModel()] },
+  tmfileToOnnx: { run: tmfileEntry.tmfileToOnnx, args: () => [smallModel(), { batch: 2 }] },
   sparseFromDense: { run: sparseFromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
   summarizeTensor: {
     run: (made) => void tilework.summarizeTensor(made),

@@ -1,0 +1,18 @@
+import type { tensor } from '../../../lib/index.js'
+import type { TmfileModel } from '../../../lib/tmfile.js'
+
+export interface OperatorCase {
+  readonly operator: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly inputs: readonly (readonly number[])[]
+  readonly opTypes: readonly string[]
+  readonly noEngine?: string
+  readonly range?: readonly [number, number]
+}
+
+export const OPERATOR_CASES: readonly OperatorCase[]
+export function numbers(seed: number): () => number
+export function modelOf(
+  given: OperatorCase,
+  library: { readonly TmfileModel: typeof TmfileModel; readonly tensor: typeof tensor },
+): TmfileModel
