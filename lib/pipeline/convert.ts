@@ -1,5 +1,6 @@
 /** Converts one file: selects tensors, changes their element type and layout, and writes them in any format. */
 import type { Writable } from 'node:stream'
+import type { TmfileToOnnxReport } from '../bridges/onnx_tmfile/to_onnx/index.js'
 import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
@@ -78,7 +79,7 @@ export interface ConvertResult {
   /** With `countLosses`: the tensors that the cast turned to zeros, or of which it saturated more than 1 %. */
   readonly losses: readonly TensorLosses[]
   /** Of a graph that became one of another format: what was folded, fused and replaced. */
-  readonly graph?: OnnxToTmfileReport
+  readonly graph?: OnnxToTmfileReport | TmfileToOnnxReport
 }
 
 /** What a cast destroyed in a tensor. */

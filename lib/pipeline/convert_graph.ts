@@ -1,5 +1,6 @@
 /** Converts the graph of a model to a model of another format, where there is a bridge between both. */
 
+import type { TmfileToOnnxReport } from '../bridges/onnx_tmfile/to_onnx/index.js'
 import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
 import { resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
@@ -11,11 +12,11 @@ import type { OpenFile } from './open.js'
 
 /** Options of a graph that becomes one of another format. */
 export interface GraphOptions {
-  /** Shapes of inputs by name, where the target has static shapes; see `onnxToTmfile`. */
+  /** Shapes of inputs by name, where the file leaves them open; see `onnxToTmfile` and `tmfileToOnnx`. */
   readonly inputShapes?: Readonly<Record<string, readonly number[]>>
-  /** First extent of every input. */
-  readonly batch?: number
-  /** What becomes of a quantized model; see `onnxToTmfile`. */
+  /** First extent of every input; for an ONNX model also the name of a dimension that is set later. */
+  readonly batch?: number | string
+  /** What becomes of a quantized model; see `onnxToTmfile` and `tmfileToOnnx`. */
   readonly quantized?: 'keep' | 'dequantize'
 }
 
@@ -24,7 +25,7 @@ type Options = GraphOptions & TensorChanges & { readonly quantizeTo?: unknown }
 
 export interface ConvertedGraph {
   readonly model: OnnxModel | TmfileModel
-  readonly report: OnnxToTmfileReport
+  readonly report: OnnxToTmfileReport | TmfileToOnnxReport
 }
 
 type Bridge = (file: OpenFile, options: Options) => Promise<ConvertedGraph>
@@ -37,16 +38,25 @@ const BRIDGES: Readonly<
     nodesOf: ({ onnx }) => onnx?.graph.nodes.length ?? 0,
     convert: async ({ onnx }, options) => {
       const { onnxToTmfile } = await import('../bridges/onnx_tmfile/to_tmfile/index.js')
-      const { inputShapes, batch, quantized } = options
-      const weights = weightsOf(options)
-      return onnxToTmfile(onnx!, {
-        ...(inputShapes && { inputShapes }),
-        ...(batch !== undefined && { batch }),
-        ...(quantized && { quantized }),
-        ...(weights && { weights }),
-      })
+      // The bridge refuses a batch that is no number.
+      const batch = options.batch as number | undefined
+      return onnxToTmfile(onnx!, { ...graphOptions(options), ...(batch !== undefined && { batch }) })
     },
   },
+  'tmfile onnx': {
+    nodesOf: ({ tmfile }) => tmfile?.graph.nodes.filter(({ operator }) => operator !== 'Const').length ?? 0,
+    convert: async ({ tmfile }, options) => {
+      const { tmfileToOnnx } = await import('../bridges/onnx_tmfile/to_onnx/index.js')
+      const { batch } = options
+      return tmfileToOnnx(tmfile!, { ...graphOptions(options), ...(batch !== undefined && { batch }) })
+    },
+  },
+}
+
+function graphOptions(options: Options) {
+  const { inputShapes, quantized } = options
+  const weights = weightsOf(options)
+  return { ...(inputShapes && { inputShapes }), ...(quantized && { quantized }), ...(weights && { weights }) }
 }
 
 function weightsOf({ dtype }: Options): 'float32' | 'float16' | undefined {
@@ -54,7 +64,7 @@ function weightsOf({ dtype }: Options): 'float32' | 'float16' | undefined {
   if (weights === undefined || weights === 'float32' || weights === 'float16') return weights
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `the weights of a tmfile become float32 or float16, not ${weights}.`,
+    `the weights of the graph become float32 or float16, not ${weights}.`,
   )
 }
 

@@ -2,6 +2,7 @@
  * Converts models between ONNX and tmfile, and compares what Tengine and onnxruntime compute from them.
  *
  *   npm run test:engines -- --tengine BUILD [--only NAME] [--direction to-tmfile] [--python PATH] [--verbose]
+ *   npm run test:engines -- --tengine BUILD --direction corruptions [--count N] [--first N]
  *   npm run test:engines -- --source CHECKOUT        builds the engine first, into a temporary folder
  *
  * BUILD is a folder that `build_tengine.sh` of the fixtures made. Cases lie in ../shared/fixtures/onnx-tmfile, which is no part of
@@ -13,11 +14,17 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fail, ROOT } from '../../scripts/toolchain.mjs'
+import * as corruptions from './engines/corruptions.mjs'
 import { generated } from './engines/generated.mjs'
+import * as rewrites from './engines/rewrites.mjs'
+import * as toOnnx from './engines/to_onnx.mjs'
 import * as toTmfile from './engines/to_tmfile.mjs'
 
 const DIRECTIONS = [
   toTmfile,
+  toOnnx,
+  rewrites,
+  corruptions,
   generated('variants', 'onnx_variants.py'),
   generated('networks', 'onnx_networks.py'),
 ]
@@ -30,6 +37,8 @@ const { values } = parseArgs({
     only: { type: 'string' },
     direction: { type: 'string' },
     python: { type: 'string' },
+    count: { type: 'string' },
+    first: { type: 'string' },
     verbose: { type: 'boolean' },
   },
 })

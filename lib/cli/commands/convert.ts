@@ -47,6 +47,7 @@ Examples:
   tilework convert blocked.btf back.btf --from-layout b_fs_yx_fsv16 --shape 2,19,5,7 --tensor '#0'
   tilework convert model.onnx weights.safetensors --quantize int8:0
   tilework convert model.onnx model.tmfile --input-shape data=1,3,224,224
+  tilework convert model.tmfile model.onnx --batch N
   tilework convert 'models/**/*.btf' --out-dir blocked --layout byxf --jobs 2 --keep-going
   find models -name '*.btf' -print0 | tilework convert - -0 --base models --out-dir blocked --json
 
@@ -82,10 +83,9 @@ function parseJobs(text: string): number {
   throw new TileworkError('ERR_ARGUMENT', `--jobs must be a whole number; it is "${text}".`)
 }
 
-/** The library checks the range. */
-function parseBatch(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text)
-  throw new TileworkError('ERR_ARGUMENT', `--batch must be a whole number; it is "${text}".`)
+/** The library checks the range, and where a name is allowed. */
+function parseBatch(text: string): number | string {
+  return /^\d{1,9}$/.test(text) ? Number(text) : text
 }
 
 export function addConvert(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
@@ -134,18 +134,19 @@ function addTensorOptions(command: Command): void {
     .addOption(
       new Option(
         '--input-shape <input=n,n,…>',
-        'shape of an input, for a tmfile of an ONNX model; may be repeated',
+        'shape of an input, where a graph becomes one of another format; may be repeated',
       ).argParser(collectStaticShape),
     )
     .addOption(
-      new Option('--batch <n>', 'first extent of every input, for a tmfile of an ONNX model').argParser(
-        parseBatch,
-      ),
+      new Option(
+        '--batch <n>',
+        'first extent of every input there; an ONNX model of a tmfile also takes a name',
+      ).argParser(parseBatch),
     )
     .addOption(
       new Option(
         '--quantized <form>',
-        'a tmfile of a quantized ONNX model: keep its integers, or dequantize (default: keep)',
+        'a graph of a quantized model: keep its integers, or dequantize (default: keep)',
       ).choices(['keep', 'dequantize']),
     )
     .option(...KEEP_OLD_DATA)

@@ -34,7 +34,7 @@ export interface TensorFlags {
   readonly quantize?: ValueQuantization
   /** Shapes of inputs, where the output has static shapes. */
   readonly inputShape?: readonly InputShape[]
-  readonly batch?: number
+  readonly batch?: number | string
   readonly quantized?: 'keep' | 'dequantize'
 }
 

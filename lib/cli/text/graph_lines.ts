@@ -4,18 +4,22 @@ import { formatCount } from './byte_count.js'
 
 type GraphReport = NonNullable<ConvertResult['graph']>
 
+/** Lists of the reports of both directions, and what their entries are. */
+const COUNTED = {
+  folded: 'folded',
+  fused: 'fused',
+  replaced: 'replaced',
+  copied: 'outputs copied',
+  zeros: 'constants without data, which are zeros',
+}
+
 /** A line with counts, then one for each note. */
-export function graphLines(
-  output: string,
-  { nodes, folded, fused, replaced, copied, notes }: GraphReport,
-): string[] {
-  const parts: readonly (readonly [number, string])[] = [
-    [folded.length, 'folded'],
-    [fused.length, 'fused'],
-    [replaced.length, 'replaced'],
-    [copied.length, 'outputs copied'],
-  ]
-  const changes = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
-  const end = changes.length === 0 ? '' : ` (${changes.join(', ')})`
+export function graphLines(output: string, report: GraphReport): string[] {
+  const { nodes, notes } = report
+  const counts = Object.entries(report).flatMap(([list, entries]) => {
+    const what = (COUNTED as Partial<Record<string, string>>)[list]
+    return what !== undefined && entries.length > 0 ? [`${entries.length} ${what}`] : []
+  })
+  const end = counts.length === 0 ? '' : ` (${counts.join(', ')})`
   return [`${output} computes ${formatCount(nodes, 'node')}${end}.`, ...notes]
 }
