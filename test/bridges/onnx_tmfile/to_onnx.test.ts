@@ -357,6 +357,17 @@ describe('real files', THIRD_PARTY, () => {
     expect(await check(await serialize(model))).toEqual([])
   })
 
+  it('boxes of a detector are those of one image for each of the batch', async () => {
+    const file = await open(thirdPartyPath('tmfile/mssd_benchmark.tmfile'))
+    const { graph } = (await tmfileToOnnx(file.tmfile!, { batch: 2 })).model
+    expect(graph.outputs.map(shapeOf)).toEqual([
+      [2, 7668],
+      [2, 40257],
+      [2, 2, 7668, 1],
+    ])
+    await expect(tmfileToOnnx(file.tmfile!, { batch: 'N' })).rejects.toThrow('The batch cannot stay open')
+  })
+
   it('a detector ends where its boxes are decoded', async () => {
     const file = await open(thirdPartyPath('tmfile/mssd_benchmark.tmfile'))
     const { model, report } = await tmfileToOnnx(file.tmfile!)

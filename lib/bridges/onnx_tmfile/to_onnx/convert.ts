@@ -248,7 +248,8 @@ class Conversion {
       convert(this.#scopeOf(node, results))
       for (const [index, tensor] of node.outputs.entries()) this.#finishResult(node, tensor, results[index]!)
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
+      // Constants whose parameters no tensor can have are refused by the tensors themselves.
+      if (!(error instanceof Refusal || error instanceof TileworkError)) throw error
       for (const tensor of node.outputs) tensor.shape = null
       this.#refused.push({ node: node.name!, operator: node.operator, reason: error.message })
       return

@@ -52,7 +52,9 @@ function priorBox(s: NodeScope<'PriorBox'>) {
   const clipped = params.clip === 0 ? corners : corners.map((each) => Math.min(Math.max(each, 0), 1))
   const variance = params.variance?.length === 4 ? params.variance : refuse('it has no four variances')
   const variances = Array.from(clipped, (_, at) => variance[at % 4]!)
-  s.finish('Identity', [s.numbers([...clipped, ...variances], 'float32', s.outputShapes[0]!)])
+  const [batch] = map
+  const values = Array.from({ length: batch! }, () => [...clipped, ...variances]).flat()
+  s.finish('Identity', [s.numbers(values, 'float32', s.outputShapes[0]!)])
 }
 
 /** Divided by the size of the image. */
@@ -66,5 +68,5 @@ function cornersOf({ width, height, imageWidth, imageHeight }: Box, x: number, y
 }
 
 export const DETECTION_ROWS: readonly OperatorRow[] = [
-  row('PriorBox', 'a constant', priorBox, 'for one image; computed from the shapes'),
+  row('PriorBox', 'a constant', priorBox, 'computed from the shapes, the same for each image'),
 ]
