@@ -62,5 +62,7 @@ export const NOTE_CODES = {
   OPERATOR_NOT_LOADED: 'The reference has no loader for an operator of the model.',
   OPERATOR_NUMBERING: 'An operator number of a tmfile meant another operator when the file was written.',
   OPERATOR_UNKNOWN: 'An operator number of a tmfile is unassigned.',
+  OUTPUT_READ:
+    'A node reads an output of the graph; the reference reuses its memory, so the caller may see later numbers.',
   RUNTIME_DIFFERS: 'The reference loads values that differ from the file.',
 } as const

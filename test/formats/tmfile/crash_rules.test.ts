@@ -114,6 +114,16 @@ describe('types of a whole model', () => {
   })
 })
 
+it('an output that a node reads is noted', async () => {
+  const model = changed((graph, own) =>
+    own.insertNode(node('relu', 'ReLu', [graph.tensors[3]!], [variable('relu')])),
+  )
+  const findings = await check(await serialize(model))
+  expect(findings.map(({ code, severity, message }) => [code, severity, message.slice(0, 48)])).toEqual([
+    ['OUTPUT_READ', 'warning', 'Nodes read 1 of the graph outputs: tensors[3] "c'],
+  ])
+})
+
 describe('real files', THIRD_PARTY, () => {
   it.each(thirdPartyFiles('tmfile').map(({ path }) => path))('%s has no such error', async (path) => {
     const file = await open(thirdPartyPath(path))

@@ -21,6 +21,7 @@ export function checkGraph(records: FileRecords, report: Report): void {
   checkCounts(records, report)
   checkInputsAndOutputs(graph, report)
   checkOrder(graph, report)
+  checkReadOutputs(graph, report)
   checkNames(graph, report)
   checkLayouts(graph, report)
   if (subgraphs.count > 1 && !graph.devices) {
@@ -80,6 +81,29 @@ function checkInputsAndOutputs(graph: SubgraphRecord, report: Report): void {
     offset: graph.offset,
   })
 }
+
+/** One note for all outputs that nodes read: detectors of real files have several. */
+function checkReadOutputs(graph: SubgraphRecord, report: Report): void {
+  const ends = (graph.outputs?.entries ?? []).flatMap(
+    (index) => graph.nodes.list[index]?.outputs?.entries ?? [],
+  )
+  const outputs = new Set(ends)
+  const read = new Set<number>()
+  for (const node of graph.nodes.list) {
+    for (const index of node?.inputs?.entries ?? []) if (outputs.has(index)) read.add(index)
+  }
+  if (read.size === 0) return
+  const titles = [...read].flatMap((index) => {
+    const tensor = graph.tensors.list[index]
+    return tensor ? [tensorTitle(tensor, index)] : []
+  })
+  const shown = titles.slice(0, MAX_SHOWN_OUTPUTS).join(', ')
+  const end = titles.length > MAX_SHOWN_OUTPUTS ? ', …' : ''
+  const message = `Nodes read ${read.size} of the graph outputs: ${shown}${end}. The runtime reuses their memory, so the caller may see later numbers.`
+  report.note('OUTPUT_READ', message, { path: 'outputs', offset: graph.outputs!.offset })
+}
+
+const MAX_SHOWN_OUTPUTS = 4
 
 /** Nodes run in file order: inputs must be produced before they are used, and every tensor has one producer. */
 function checkOrder(graph: SubgraphRecord, report: Report): void {
