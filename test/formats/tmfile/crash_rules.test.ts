@@ -67,6 +67,11 @@ describe.each<[string, TmfileModel, RegExp]>([
     /ERR_RANGE: .*has kernel_h 3, and weights of the shape \[2, 3, 1, 1\]/,
   ],
   [
+    'more output channels than the weights have',
+    changed((graph) => Object.assign(convolution(graph).params, { output_channel: 3 })),
+    /ERR_RANGE: .*has 3 output channels, and weights of the shape \[2, 3, 1, 1\]/,
+  ],
+  [
     'a Concat along an axis that its inputs do not have',
     changed((graph, model) =>
       model.insertNode(node('both', 'Concat', [graph.tensors[3]!], [variable('both')], { axis: 4 })),

@@ -78,7 +78,8 @@ function checkWindow(node: NodeRecord, graph: SubgraphRecord, place: LazyPlace, 
     return
   }
   if (node.operator.schema!.name === 'Pooling') checkPooling(params, deviate)
-  else checkKernel(node, graph, deviate)
+  // Weights of a Deconvolution have the order of the framework that they come from.
+  else if (node.operator.schema!.name === 'Convolution') checkKernel(node, graph, deviate)
 }
 
 /** A global Pooling takes the extent of the image, and a stride of 1. */
@@ -104,6 +105,9 @@ function checkKernel(node: NodeRecord, graph: SubgraphRecord, deviate: (message:
     if (kernel !== sizes[at])
       deviate(`has ${name} ${params[name]}, and weights of the shape [${dims.join(', ')}]`)
   }
+  const channels = params.output_channel!
+  if (channels > dims[0]!)
+    deviate(`has ${channels} output channels, and weights of the shape [${dims.join(', ')}]`)
 }
 
 /** The runtime indexes an array of four extents by the axis. */
