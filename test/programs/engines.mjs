@@ -2,7 +2,7 @@
  * Converts models between ONNX and tmfile, and compares what Tengine and onnxruntime compute from them.
  *
  *   npm run test:engines -- --tengine BUILD [--only NAME] [--direction to-tmfile] [--python PATH] [--verbose]
- *   npm run test:engines -- --tengine BUILD --direction corruptions [--count N] [--first N]
+ *   npm run test:engines -- --tengine BUILD --direction corruptions [--count N] [--first N] [--load]
  *   npm run test:engines -- --source CHECKOUT        builds the engine first, into a temporary folder
  *
  * BUILD is a folder that `build_tengine.sh` of the fixtures made. Cases lie in ../shared/fixtures/onnx-tmfile, which is no part of
@@ -39,6 +39,7 @@ const { values } = parseArgs({
     python: { type: 'string' },
     count: { type: 'string' },
     first: { type: 'string' },
+    load: { type: 'boolean' },
     verbose: { type: 'boolean' },
   },
 })

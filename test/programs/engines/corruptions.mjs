@@ -76,7 +76,7 @@ function param({ graph }, pick, operators, fields, value, filter = () => true) {
   return before === node.params[field] ? undefined : `${node.name}.${field}: ${node.params[field]}`
 }
 
-export async function run({ fixtures, folder, runner, only, count = COUNT, first = 0, verbose }) {
+export async function run({ fixtures, folder, runner, only, count = COUNT, first = 0, load, verbose }) {
   const files = realModels(join(fixtures, '../tmfile'), only)
   const counts = {
     corruptions: 0,
@@ -84,6 +84,7 @@ export async function run({ fixtures, folder, runner, only, count = COUNT, first
     'crashes at run': 0,
     'crashes at run without an error': 0,
     refused: 0,
+    loaded: 0,
     run: 0,
   }
   const failures = []
@@ -94,7 +95,7 @@ export async function run({ fixtures, folder, runner, only, count = COUNT, first
     if (!change) continue
     counts.corruptions += 1
     const inputs = await inputsOf(original, folder)
-    const outcome = crashOf(runner, path, inputs)
+    const outcome = crashOf(runner, path, load ? undefined : inputs)
     const hasError = (await check(path, { level: 'strict' })).some(({ severity }) => severity === 'error')
     counts[outcome] += 1
     const isCrash = outcome.startsWith('crashes')
@@ -163,11 +164,12 @@ async function inputsOf(path, folder) {
   )
 }
 
-/** What becomes of a file: killed by a signal, or not. */
+/** What becomes of a file: killed by a signal, or not. Without inputs it is only loaded. */
 function crashOf(runner, path, inputs) {
   const loaded = spawnSync(runner, ['-l', path], { timeout: TIMEOUT_MS, encoding: 'utf8' })
   if (loaded.signal) return 'crashes at load'
   if (loaded.status !== 0) return 'refused'
+  if (!inputs) return 'loaded'
   const ran = spawnSync(runner, [path, ...inputs], { timeout: TIMEOUT_MS, encoding: 'utf8' })
   if (ran.signal) return 'crashes at run'
   return ran.status === 0 ? 'run' : 'refused'
