@@ -121,4 +121,5 @@ function checkConcat(node: NodeRecord, { tensors }: SubgraphRecord, place: LazyP
   report.deviation('ERR_RANGE', message, place())
 }
 
+/** Axes of the array of extents in the runtime's shape inference of Concat. */
 const MAX_CONCAT_RANK = 4

@@ -103,6 +103,7 @@ function checkReadOutputs(graph: SubgraphRecord, report: Report): void {
   report.note('OUTPUT_READ', message, { path: 'outputs', offset: graph.outputs!.offset })
 }
 
+/** Outputs that a finding names. */
 const MAX_SHOWN_OUTPUTS = 4
 
 /** Nodes run in file order: inputs must be produced before they are used, and every tensor has one producer. */

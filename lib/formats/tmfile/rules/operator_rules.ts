@@ -241,4 +241,5 @@ function checkReshapeTarget(node: NodeRecord, place: Location, report: Report): 
   report.deviation('ERR_GRAPH', message, place.child('params', place.offset).child('re_shape', place.offset))
 }
 
+/** Longest Reshape target of an NHWC model: the loader refuses longer ones. */
 const MAX_NHWC_TARGET = 4
