@@ -316,6 +316,10 @@ const CALLS: Readonly<Record<string, Call>> = {
     args: () => [smallModel()],
   },
   dumpTmfile: { run: tmfileEntry.dumpTmfile, args: () => [smallModel()] },
+  onnxToTmfile: {
+    run: (model, options) => tmfileEntry.onnxToTmfile(model as never, options as never),
+    args: () => [onnxEntry.OnnxModel.create(), { batch: 2 }],
+  },
   tmfileToOnnx: { run: tmfileEntry.tmfileToOnnx, args: () => [smallModel(), { batch: 2 }] },
   sparseFromDense: { run: sparseFromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
   summarizeTensor: {

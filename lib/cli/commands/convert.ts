@@ -147,7 +147,7 @@ function addTensorOptions(command: Command): void {
     .addOption(
       new Option(
         '--quantized <form>',
-        'a tmfile of a quantized ONNX model: keep its integers, or dequantize (default: keep)',
+        'a graph of a quantized model: keep its integers, or dequantize (default: keep)',
       ).choices(['keep', 'dequantize']),
     )
     .option(...KEEP_OLD_DATA)
