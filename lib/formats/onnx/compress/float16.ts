@@ -424,10 +424,11 @@ class GraphWalk {
 
   #setTypes(): void {
     const { graph } = this
-    for (const { name, type } of [...graph.inputs, ...graph.outputs, ...graph.valueInfo]) {
+    const declared = [...graph.inputs, ...graph.outputs, ...graph.valueInfo]
+    for (const name of new Set(declared.map((each) => each.name))) {
       const home = graph.outputNames.has(name) ? this.#wantOfOutput(name) : this.#homes.get(name)
       if (home !== undefined && home !== 'float32' && this.isFloat(name))
-        graph.setType(name, withDtype(type, home))
+        graph.setType(name, withDtype(graph.typeOf(name), home))
     }
   }
 }

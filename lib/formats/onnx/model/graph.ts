@@ -46,6 +46,9 @@ export const PART_UNCLONEABLE = uncloneable(
   'a part of an ONNX model; send the bytes of serialize() of the model instead',
 )
 
+/** Lists that declare types of values. */
+const TYPED_LISTS = ['input', 'output', 'value_info'] as const
+
 export class ProtoGraph implements GraphInterface {
   /** The first own property, so that its text is what a failed clone reports. */
   readonly uncloneable = PART_UNCLONEABLE
@@ -141,13 +144,16 @@ export class ProtoGraph implements GraphInterface {
 
   setType(name: string, type: ValueType): void {
     if (!this.#defines(name)) throw this.#noValue(name)
-    const known = this.#index().declared(name)
-    if (!known) {
+    const known = TYPED_LISTS.flatMap((list) => this.#index().declarations(list, name))
+    if (known.length === 0) {
       this.#declare('value_info', name, type)
       return
     }
+    // An output is often listed among the other values, too.
     const encoded = checkValueType(type)
-    this.#follow(() => known.setEncoded('type', encoded))
+    this.#follow(() => {
+      for (const message of known) message.setEncoded('type', encoded)
+    })
   }
 
   typeOf(name: string): ValueType {
