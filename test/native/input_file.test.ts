@@ -1,8 +1,8 @@
 /** Input files of the addon: read by descriptor, mapped, and mapped with a guard. */
-import { mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { native } from '../../lib/native/addon.js'
 import type { NativeInputFile } from '../../lib/native/types.js'
 import { descriptorsOn, runScript } from './run_script.js'
@@ -11,11 +11,20 @@ const MEBIBYTE = 2 ** 20
 const CONTENT = Uint8Array.from({ length: MEBIBYTE }, (_, i) => (i * 31) % 253)
 const code = (name: string) => expect.objectContaining({ code: name })
 
+/** Windows shortens no file that is mapped, and a guarded one is read there. */
+const isWindows = process.platform === 'win32'
+
+let root: string
 let folder: string
+let number = 0
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'tilework-input-'))
+  root = mkdtempSync(join(tmpdir(), 'tilework-input-'))
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+beforeEach(() => {
+  folder = join(root, String(number++))
+  mkdirSync(folder)
+})
+afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 function open(name: string, mapped: boolean, content: Uint8Array = CONTENT): NativeInputFile {
   writeFileSync(join(folder, name), content)
@@ -73,7 +82,7 @@ describe.each([
     file.close(false)
   })
 
-  test('detects a change during and after a read', async () => {
+  test.skipIf(isWindows && mapped)('detects a change during and after a read', async () => {
     const cut = open('cut', mapped)
     const reading = cut.read(0, new Uint8Array(MEBIBYTE))
     truncateSync(join(folder, 'cut'), 100)
@@ -110,7 +119,7 @@ test('a file that is not mapped has no views and no mapping', () => {
   file.close(false)
 })
 
-test('a copied view of a truncated file is an error, not a signal', () => {
+test.skipIf(isWindows)('a copied view of a truncated file is an error, not a signal', () => {
   const script = `fs.writeFileSync(folder + '/cut', Buffer.alloc(1 << 20, 1));
     addon.setExternalBuffers(false);
     const file = addon.openInput(folder + '/cut', { mapped: true, guard: false });
@@ -119,7 +128,7 @@ test('a copied view of a truncated file is an error, not a signal', () => {
   expect(runScript(folder, script)).toMatchObject({ status: 0, stdout: 'ERR_FILE_CHANGED\n', stderr: '' })
 })
 
-describe('a guarded map', () => {
+describe.skipIf(isWindows)('a guarded map', () => {
   const head = (guard: boolean) => `
     fs.writeFileSync(folder + '/guarded', Buffer.alloc(1 << 20, 7));
     const file = addon.openInput(folder + '/guarded', { mapped: true, guard: ${guard} });
