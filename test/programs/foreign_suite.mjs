@@ -31,6 +31,8 @@ import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 import { FAILURES } from './foreign_failures.mjs'
 import { addProcessPrng, prepareWine, WINE, WINE_ENVIRONMENT } from './wine_prefix.mjs'
 
+/** Emulated runs are slow, and vitest has waited for ever for a worker that was gone. */
+const FOLDER_MS = 3_600_000
 const QEMU = 'qemu-aarch64-static'
 const RUNNERS = {
   'linux-x64-musl': () => ({ libc: 'musl', command: [muslNode()] }),
@@ -101,7 +103,14 @@ function runTests(folder) {
   // Through a file: Node in Wine cannot open a pipe of Unix as its output.
   const output = openSync(join(root, 'output.txt'), 'w')
   const env = { ...(system === 'win32' ? WINE_ENVIRONMENT : process.env), ...bundlerFor(), NODE_OPTIONS: '' }
-  spawnSync(program, [...first, ...args], { cwd: root, env, stdio: ['ignore', output, output] })
+  const stdio = ['ignore', output, output]
+  spawnSync(program, [...first, ...args], {
+    cwd: root,
+    env,
+    stdio,
+    timeout: FOLDER_MS,
+    killSignal: 'SIGKILL',
+  })
   closeSync(output)
   if (!existsSync(report)) {
     const end = readFileSync(join(root, 'output.txt'), 'utf8').slice(-3000)
