@@ -131,6 +131,20 @@ const CALLS: Readonly<Record<string, Call>> = {
       },
     ],
   },
+  diff: {
+    run: tilework.diff,
+    args: () => [
+      bytes,
+      small(),
+      {
+        tolerance: { absolute: 1, relative: 0.1 },
+        ignore: ['name'],
+        open: openOptions(),
+        signal,
+        onProgress,
+      },
+    ],
+  },
   dequantize: {
     run: tilework.dequantize,
     args: () => [codes(), { scale: [1, 2], zeroPoint: [0, 1], axis: 0, dtype: 'float16' }],

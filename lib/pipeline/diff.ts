@@ -226,9 +226,9 @@ const IGNORABLE = {
 
 function checkIgnored(ignored: unknown): void {
   const list = readInput('ignore', () => (Array.isArray(ignored) ? [...(ignored as unknown[])] : undefined))
-  const wrong = list?.find((each) => typeof each !== 'string' || !Object.hasOwn(IGNORABLE, each))
-  if (list && wrong === undefined) return
-  const found = list ? `has ${valueText(wrong)}` : `is ${valueText(ignored)}`
+  const wrong = list?.findIndex((each) => typeof each !== 'string' || !Object.hasOwn(IGNORABLE, each))
+  if (list && wrong === -1) return
+  const found = list ? `has ${valueText(list[wrong!])}` : `is ${valueText(ignored)}`
   const known = Object.keys(IGNORABLE).join(', ')
   throw new TileworkError('ERR_ARGUMENT', `ignore ${found}; it must be a list of: ${known}.`)
 }
