@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { matchFiles } from '../../lib/index.js'
+// @ts-expect-error a script without types
 import { withoutPrepare, withPrepare } from '../../scripts/packed_manifest.mjs'
 
 const root = new URL('../../', import.meta.url)
