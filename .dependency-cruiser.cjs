@@ -94,7 +94,7 @@ module.exports = {
       comment: 'No public entry and no command reaches this file. Remove it.',
       severity: 'error',
       from: { path: ENTRIES_AND_COMMAND },
-      to: { path: '^lib/', pathNot: ENTRIES_AND_COMMAND, reachable: false },
+      to: { path: '^lib/', pathNot: [...ENTRIES_AND_COMMAND, '\\.d\\.ts$'], reachable: false },
     },
     {
       name: 'no-development-packages',

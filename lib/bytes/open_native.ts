@@ -1,5 +1,7 @@
 /** Opens files by the addon, with the permission of Node's permission model. */
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
 import { hasPermissions, requirePermission } from '../native/permission.js'
 import type {
@@ -42,10 +44,21 @@ export function openNativeFile(file: string | FileBelow, options: NativeInputOpt
 export function openOutput(path: string, byteLength: number): NativeOutputFile {
   const addon = native()
   requirePermission('fs.write', path)
-  return systemError.wrap(path, () => {
-    requireTemporaries(path)
-    return addon.createOutput(path, byteLength)
-  })
+  try {
+    return systemError.wrap(path, () => {
+      requireTemporaries(path)
+      return addon.createOutput(path, byteLength)
+    })
+  } catch (error) {
+    throw missingFolderError(path, error) ?? error
+  }
+}
+
+/** The system says ENOENT of the file, where the folder is what is missing. */
+function missingFolderError(path: string, cause: unknown): TileworkError | undefined {
+  const folder = dirname(path)
+  if (!(cause instanceof TileworkError) || cause.code !== 'ERR_IO' || existsSync(folder)) return undefined
+  return new TileworkError('ERR_IO', `${cause.message}; the folder ${folder} does not exist`, { path, cause })
 }
 
 /** As `openOutput`, for a file that another file names. With `isNew` the commit fails if the name is taken. @throws TileworkError also ERR_PATH_ESCAPE */

@@ -40,7 +40,15 @@ export async function openSource(input: SourceInput, options: OpenSourceOptions 
   if (mode !== 'map' && mode !== 'read') {
     throw new TileworkError('ERR_ARGUMENT', `mode is ${valueText(mode)}; it must be "map" or "read".`)
   }
-  if (typeof input === 'string') return openPath(input, mode, guard)
+  if (typeof input === 'string') {
+    if (/^https?:\/\//i.test(input)) {
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        `${valueText(input)} is not a path; pass the Response: open(await fetch(url)).`,
+      )
+    }
+    return openPath(input, mode, guard)
+  }
   if (isInstance(input, URL)) return openPath(pathOfUrl(input), mode, guard)
   if (isInstance(input, Uint8Array)) return new MemorySource(input)
   if (isInstance(input, ArrayBuffer)) return new MemorySource(bytesOfBuffer(input, 'memory'))
@@ -73,7 +81,7 @@ export function pathOfUrl(url: URL): string {
   if (url.protocol !== 'file:') {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `Only file: URLs have a path; this one is ${url.protocol} Pass an object with byteLength and read(), or a stream, for others.`,
+      `Only file: URLs have a path; this one is ${url.protocol} Pass the Response (await fetch(url)), a stream, or an object with byteLength and read().`,
     )
   }
   try {

@@ -46,7 +46,9 @@ export function describeLayout(layout: Layout): string[] {
     ...paddingSentences(definition),
     ...definition.constraints.map((constraint) => `It needs ${formatConstraint(constraint)}.`),
     ...definition.notes,
-    ...(definition.onednnTag === undefined ? [] : [`oneDNN tag: ${definition.onednnTag}.`]),
+    ...(definition.onednnTag === undefined
+      ? []
+      : [`oneDNN tag: ${definition.onednnTag} (its name there; not a name here).`]),
     ...(definition.aliases.length === 0 ? [] : [`Other names: ${definition.aliases.join(', ')}.`]),
   ]
 }

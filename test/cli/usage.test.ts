@@ -118,6 +118,13 @@ describe('wrong use', () => {
   it.each([
     [['convert', 'a.btf', '-'], 'stdout'],
     [['convert', 'a.btf', '/dev/stdout', '--format', 'npy'], 'does not write to stdout'],
+    [
+      ['convert', 'a.btf', '--out-dir', 'd', '--jobs=-1'],
+      '--jobs must be a whole number from 0 (one per CPU); it is "-1".',
+    ],
+    [['convert', 'test/fixtures', '--out-dir', 'd', '--keep-going'], "a pattern such as '"],
+    [['inspect', 'https://example.org/a.npy'], 'pass the Response: open(await fetch(url)).'],
+    [['layout', 'nchw', '--shape', '1,2,2,2', '--svg', 'l.png'], 'name a file that ends in .svg, not l.png.'],
     [['convert', 'no/*.btf', 'd'], "tilework convert 'no/*.btf' --out-dir d"],
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'nope'], 'The base folder nope does not exist.'],
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'package.json'], 'package.json is not a folder.'],

@@ -255,7 +255,7 @@ describe('describeLayout', () => {
       'f16: the position inside that block of f, 0 to 15.',
       'The extent of f is rounded up to a multiple of 16; slots past its end are holes and hold zero.',
       'Explicit padding before an axis shifts its elements, after it adds slots; both happen before blocking.',
-      'oneDNN tag: aBcd16b.',
+      'oneDNN tag: aBcd16b (its name there; not a name here).',
       'Other names: bfyx_f16.',
     ])
   })

@@ -4,6 +4,8 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { matchFiles } from '../../lib/index.js'
+// @ts-expect-error a script without types
+import { withoutPrepare, withPrepare } from '../../scripts/packed_manifest.mjs'
 
 const root = new URL('../../', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
@@ -63,6 +65,9 @@ describe('package.json', () => {
   test('runs nothing when a user installs it', () => {
     for (const hook of ['preinstall', 'install', 'postinstall'])
       expect(manifest.scripts).not.toHaveProperty(hook)
+    const packed = withoutPrepare(read('package.json'))
+    expect(JSON.parse(packed).scripts).not.toHaveProperty('prepare')
+    expect(withPrepare(packed)).toBe(read('package.json'))
     // npm runs node-gyp by itself for a package that has this file.
     expect(existsSync(new URL('binding.gyp', root))).toBe(false)
   })

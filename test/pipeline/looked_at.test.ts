@@ -1,7 +1,10 @@
-/** What `console.log`, `JSON.stringify` and a failed clone show of public objects. */
+/** What a user reads: `console.log`, `JSON.stringify` and a failed clone of public objects, and advice of errors. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { open, planReorder, serialize, tensor } from '../../lib/index.js'
+import { convertMany, open, planReorder, save, serialize, tensor } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/onnx.js'
 import { TmfileModel } from '../../lib/tmfile.js'
 
@@ -42,6 +45,18 @@ describe('an open file', () => {
 
 it('a tensor is one line of text', () => {
   expect(String(weight)).toBe("DenseTensor 'w' float32 [2] row_major")
+})
+
+it('errors name what is missing, and what to do', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tilework-looked-at-'))
+  await expect(save(join(folder, 'no/w.npy'), [weight])).rejects.toThrow(
+    `; the folder ${join(folder, 'no')} does not exist`,
+  )
+  await expect(save(join(folder, 'w.pb'), [weight, weight])).rejects.toThrow('a name that ends in .onnx')
+  await expect(open(new URL('https://example.org/a.npy'))).rejects.toThrow('the Response (await fetch(url))')
+  await save(join(folder, 'w.npy'), [weight])
+  await expect(convertMany([folder], { outDir: join(folder, 'out') })).rejects.toThrow(join('**', '*.npy'))
+  rmSync(folder, { recursive: true })
 })
 
 it('models are one line', () => {

@@ -27,7 +27,7 @@ const PACKED_FILE =
   /^package\/(native\/(dlpack\/(capsule|dlpack)\.h|reorder\/README\.md)|dist\/.*\.(c?js|js\.map|d\.c?ts)|docs\/(decisions\/)?[^/]+\.(md|svg)|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE|SECURITY\.md|THIRD_PARTY_NOTICES))$/
 /** Names of the entries in `dist`. */
 const ENTRIES = ['index', 'onnx', 'tmfile', 'layout']
-const INSTALL_HOOKS = ['preinstall', 'install', 'postinstall']
+const INSTALL_HOOKS = ['preinstall', 'install', 'postinstall', 'prepare']
 
 const work = mkdtempSync(join(tmpdir(), 'tilework-package-'))
 const user = join(work, 'user')

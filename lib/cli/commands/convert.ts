@@ -81,7 +81,10 @@ function parseShard(text: string): Shard {
 /** The library checks the range. */
 function parseJobs(text: string): number {
   if (/^\d{1,4}$/.test(text)) return Number(text)
-  throw new TileworkError('ERR_ARGUMENT', `--jobs must be a whole number; it is "${text}".`)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `--jobs must be a whole number from 0 (one per CPU); it is "${text}".`,
+  )
 }
 
 /** The library checks the range, and where a name is allowed. */

@@ -11,7 +11,8 @@ type Reasons = Readonly<Partial<Record<keyof EditChoice, string>>>
 /** Why each option is of this format alone. */
 const ONLY: Readonly<Record<ModelFormat, Reasons>> = {
   tmfile: {
-    castWeights: 'the nodes of an ONNX model fix the types of its weights',
+    castWeights:
+      'the nodes of an ONNX model fix the types of its weights; tilework compress --to fp16 changes both',
     quantize: 'an ONNX model needs other nodes for quantized weights',
     dequantize: 'an ONNX model has nodes that dequantize',
     insertNode: 'programs add nodes with graph.addNode',

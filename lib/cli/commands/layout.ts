@@ -66,6 +66,12 @@ export async function layout(
   options: LayoutOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
+  if (/\.(?:png|jpe?g|gif|webp|pdf)$/i.test(options.svg ?? '')) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `--svg writes an SVG; name a file that ends in .svg, not ${options.svg}.`,
+    )
+  }
   if (options.list) listLayouts(name, options, terminal)
   else if (name === undefined) {
     throw new TileworkError(

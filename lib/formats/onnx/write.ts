@@ -121,7 +121,7 @@ async function planBare(tensors: TensorSequence): Promise<PlannedMessage> {
   const tensor = tensors.at(0)
   if (tensor === undefined || tensors.length > 1) {
     throw unsupported(
-      `A TensorProto holds exactly one tensor; ${tensors.length} were given. Save a ModelProto instead`,
+      `A TensorProto holds exactly one tensor; ${tensors.length} were given. Save a ModelProto instead, under a name that ends in .onnx`,
     )
   }
   if (tensor.kind === 'sparse')

@@ -2,13 +2,15 @@
  * The list of inputs of a run: names and patterns become files, each real file once, in an order that depends on the
  * paths alone. So two machines with the same files have the same list, and can share it.
  */
-import { existsSync, statSync } from 'node:fs'
-import { basename, join, relative, resolve } from 'node:path'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { basename, extname, join, relative, resolve } from 'node:path'
 import { pathOfUrl } from '../../bytes/open_source.js'
+import { systemError } from '../../bytes/system_error.js'
 import { readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { yieldToEventLoop } from '../../event_loop.js'
+import { formatByExtension } from '../../formats/registry.js'
 import { valueText } from '../../value_text.js'
 import { isPattern, type Match, matchPattern } from './pattern.js'
 import { isInside, type Located, RealPaths } from './real_paths.js'
@@ -115,7 +117,7 @@ class InputList {
 
   async #add({ path, name }: Match, { real, stats }: Located): Promise<void> {
     if (stats?.isDirectory()) {
-      const pattern = join(path, '**', '*.btf')
+      const pattern = join(path, '**', `*${extensionIn(path)}`)
       throw new TileworkError(
         'ERR_ARGUMENT',
         `${path} is a folder; select its files with a pattern such as '${pattern}'.`,
@@ -168,4 +170,10 @@ function compare(one: string, other: string): number {
 async function yieldOrAbort(signal: AbortSignal | undefined): Promise<void> {
   await yieldToEventLoop()
   throwIfAborted(signal)
+}
+
+/** The extension of the first file in a folder that is one of a format. */
+function extensionIn(folder: string): string {
+  const known = systemError.wrap(folder, () => readdirSync(folder)).find((name) => formatByExtension(name))
+  return known === undefined ? '.safetensors' : extname(known)
 }
