@@ -12,7 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "reorder/next_tile.h"
+#include "reorder/cache_lines.h"
 #include "reorder/registers_avx2.h"
 #include "reorder/tile.h"
 
@@ -79,11 +79,7 @@ class PaddedPixels {
   template <int64_t kBlock, bool kStreams>
   [[gnu::noinline]] static void fill_all(const Tile tile, int64_t valid) {
     int64_t p = 0;
-    NextTile next(tile, valid, tile.columns * kSize, tile.columns / kGroup);
-    for (; p + kGroup <= tile.columns; p += kGroup) {
-      next.fetch();
-      fill_group<kBlock, kStreams>(tile, valid, p);
-    }
+    for (; p + kGroup <= tile.columns; p += kGroup) fill_group<kBlock, kStreams>(tile, valid, p);
     // The last group overlaps the one before, at any place.
     if (p < tile.columns) fill_group<kBlock, false>(tile, valid, tile.columns - kGroup);
   }
