@@ -543,6 +543,9 @@ test('codes of bitsandbytes are refused where they do not fit', () => {
     ['fp4', 2, 2, 3],
     ['fp4', 2, 3, 2],
   ] as const) {
-    expect(quantize(...args)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    const [kind, blockSize, codes, magnitudes] = args
+    expect(quantize(kind, blockSize, codes, magnitudes)).toThrow(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
   }
 })

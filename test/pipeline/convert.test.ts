@@ -9,6 +9,7 @@ import {
   type ConvertOptions,
   convert,
   convertMany,
+  type DenseTensor,
   type FileOutcome,
   type ManifestDamage,
   open,
@@ -26,7 +27,7 @@ import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
 
 const inFolder = temporaryFolder()
 
-function counting(shape: number[], name = ''): Tensor {
+function counting(shape: number[], name = ''): DenseTensor {
   const count = shape.reduce((product, extent) => product * extent, 1)
   return tensor(
     Float32Array.from({ length: count }, (_, index) => index + 1),

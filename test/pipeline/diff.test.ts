@@ -182,7 +182,11 @@ describe('values', () => {
     const quantized = (values: number[], scale: number): TmfileModel => {
       const codes = tensor(Int8Array.from(values))
       const buffer: TmfileBuffer = { byteLength: values.length, data: { tensor: codes as never } }
-      const quantization = { scales: Float32Array.of(scale), zeroPoints: Int32Array.of(0) }
+      const quantization = {
+        scales: Float32Array.of(scale),
+        zeroPoints: Int32Array.of(0),
+        widths: Int32Array.of(8),
+      }
       const weight: TmfileTensor = {
         ...variable('w', [values.length]),
         ...{ dtype: 'int8', role: 'constant', buffer, quantization },
