@@ -19,7 +19,6 @@ import {
   save,
   serialize,
   sparseFromDense,
-  type Tensor,
   tensor,
 } from '../../lib/index.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
