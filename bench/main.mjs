@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import { addAccess } from './access.mjs'
 import { addCalls } from './calls.mjs'
 import { addCast } from './cast.mjs'
+import { addCompress } from './compress.mjs'
 import { addDiff } from './diff.mjs'
 import { addImage } from './image.mjs'
 import { addMany } from './many.mjs'
@@ -26,6 +27,7 @@ const commands = [
   addAccess,
   addCalls,
   addCast,
+  addCompress,
   addDiff,
   addImage,
   addMany,

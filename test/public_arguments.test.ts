@@ -304,6 +304,64 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.quantizeDynamic(given as never),
     args: () => [onnxEntry.OnnxModel.create()],
   },
+  quantizeStatic: {
+    run: async (options) => onnxEntry.quantizeStatic((await onnx()).onnx!, options as never),
+    args: () => [
+      {
+        ranges: { x: { min: -1, max: 1 } },
+        activationType: 'uint8',
+        weightType: 'int8',
+        perChannel: true,
+        reduceRange: true,
+        ops: ['MatMul'],
+        exclude: ['n'],
+        signal,
+      },
+    ],
+  },
+  'quantizeStatic of': {
+    run: (given) => onnxEntry.quantizeStatic(given as never, { ranges: {} }),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
+  quantizableValues: {
+    run: (...args) => onnxEntry.quantizableValues(...(args as never as [onnxEntry.OnnxModel])),
+    args: () => [onnxEntry.OnnxModel.create(), { ops: ['MatMul'], exclude: ['n'] }],
+  },
+  calibrate: {
+    run: (...args) => onnxEntry.calibrate(...(args as never as Parameters<typeof onnxEntry.calibrate>)),
+    args: () => [
+      onnxEntry.OnnxModel.create(),
+      [{}],
+      {
+        runtime: { InferenceSession: { create: async () => ({ run: async () => ({}) }) } },
+        method: 'percentile',
+        percentile: 99,
+        movingAverage: false,
+        symmetric: true,
+        ops: ['MatMul'],
+        exclude: ['n'],
+        signal,
+      },
+    ],
+  },
+  weightErrors: {
+    run: async (options) => onnxEntry.weightErrors((await onnx()).onnx!, options as never),
+    args: () => [
+      {
+        form: 'blocks',
+        bits: 4,
+        blockSize: 32,
+        symmetric: true,
+        perChannel: true,
+        reduceRange: true,
+        signal,
+      },
+    ],
+  },
+  'weightErrors of': {
+    run: (given) => onnxEntry.weightErrors(given as never, { form: 'float16' }),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
   quantizeWeights: {
     run: async (options) => onnxEntry.quantizeWeights((await onnx()).onnx!, options as never),
     args: () => [

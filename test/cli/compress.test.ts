@@ -86,3 +86,39 @@ it('is what convert --dtype float16 does with a model', async () => {
     (await open(path)).onnx!.graph.nodes.map(({ opType }) => opType)
   expect(await nodes(converted)).toEqual(await nodes(compressed))
 })
+
+it('quantizes activations too with ranges from a file', async () => {
+  const ranges = recordedPath('cnn', 'ranges').replace(/\.onnx$/, '.json')
+  const output = join(folder, 'static.onnx')
+  const { code } = await runCli([
+    'compress',
+    recordedPath('cnn', 'before'),
+    '--to',
+    'qdq',
+    '--ranges',
+    ranges,
+    '-o',
+    output,
+  ])
+  expect(code).toBe(0)
+  const file = await open(output)
+  const operators = file.onnx!.graph.nodes.map(({ opType }) => opType)
+  expect(operators.filter((each) => each === 'QuantizeLinear')).toHaveLength(7)
+  file.close()
+  const wrong = await runCli(['compress', MODEL, '--to', 'q4', '--ranges', ranges, '-o', output])
+  expect(wrong.code).not.toBe(0)
+  expect(wrong.stderr).toContain('--ranges is for --to qdq.')
+})
+
+it('prints the error of each weight, worst first', async () => {
+  const { code, stdout } = await runCli(['compress', MODEL, '--to', 'q4', '--sensitivity'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/weight +node +max error +RMS +SQNR dB +q4/)
+  expect(stdout).toMatch(/wq +MatMul .*█/)
+  expect(readdirSync(folder)).toEqual([])
+  const { errors } = (await runJson(['compress', MODEL, '--to', 'q8', '--sensitivity', '--json'])) as {
+    readonly errors: readonly { readonly sqnr: number }[]
+  }
+  expect(errors.length).toBeGreaterThan(4)
+  expect(errors.every(({ sqnr }, at) => at === 0 || sqnr >= errors[at - 1]!.sqnr)).toBe(true)
+})

@@ -536,14 +536,13 @@ test('codes of bitsandbytes are refused where they do not fit', () => {
   const quantize = (kind: string, blockSize: number, codes: number, magnitudes: number) => () =>
     native().quantizeBnb4(bytes(5), kind as 'nf4', blockSize, new Uint8Array(codes), bytes(magnitudes))
   expect(quantize('nf4', 2, 3, 3)).not.toThrow()
-  for (const args of [
+  for (const [kind, blockSize, codes, magnitudes] of [
     ['nf3', 2, 3, 3],
     ['nf4', 3, 3, 2],
     ['nf4', 0, 3, 3],
     ['fp4', 2, 2, 3],
     ['fp4', 2, 3, 2],
   ] as const) {
-    const [kind, blockSize, codes, magnitudes] = args
     expect(quantize(kind, blockSize, codes, magnitudes)).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )

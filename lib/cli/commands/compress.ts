@@ -1,9 +1,9 @@
 /** `tilework compress MODEL --to fp16|q8|…`: makes an ONNX model smaller, and says what became what, and what stays and why. */
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type OpenFile, save, TileworkError } from '../../index.js'
-import type { CompressReport, OnnxModel } from '../../onnx.js'
+import { type CompressReport, type OnnxModel, type ValueRanges, weightErrors } from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
@@ -11,6 +11,7 @@ import { printable, printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
+import { errorTable } from './compress_errors.js'
 import { compressTo, TARGET_NAMES, TARGETS, type TargetName, type TargetOptions } from './compress_targets.js'
 import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
 
@@ -28,6 +29,8 @@ interface CompressChoice extends ReadChoice, KeepOldData {
   readonly perChannel?: boolean
   readonly reduceRange?: boolean
   readonly exclude?: readonly string[]
+  readonly ranges?: string
+  readonly sensitivity?: boolean
   readonly dryRun?: boolean
   readonly json?: boolean
 }
@@ -48,6 +51,8 @@ Examples:
   tilework compress model.onnx --to q4f16 --dry-run
   tilework compress model.onnx --to fp16,q8,q4,q4f16 --out-dir onnx
   tilework compress model.onnx --to q4 --gather --exclude /lm_head/MatMul -o small.onnx
+  tilework compress model.onnx --to q4 --sensitivity
+  tilework compress model.onnx --to qdq --ranges ranges.json -o model_qdq.onnx
 
   fp16   float16; inputs and outputs stay float32      q4     weights of MatMul in blocks of 4 bits
   q8     8 bits, activations at run time               q4f16  q4, and float16 for the rest
@@ -56,7 +61,9 @@ Examples:
 
 With --out-dir names are as transformers.js looks for them: model_fp16.onnx, model_quantized.onnx, …
 A model of 2 GiB and more has its values in one file beside it: model_q4.onnx_data.
---dry-run prints what would become what, and what stays and why; it writes nothing.`
+--dry-run prints what would become what, and what stays and why; it writes nothing.
+--sensitivity prints what each weight would lose, worst first, and writes nothing; --exclude leaves such a node out.
+--ranges makes qdq quantize activations, too: { "value": { "min": 0, "max": 1 } }, or onnxruntime's calibration cache.`
 
 export function addCompress(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -81,6 +88,7 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
   addReadOptions(command)
     .option(...KEEP_OLD_DATA)
     .option('--dry-run', 'print what would be done, and write nothing')
+    .option('--sensitivity', 'print the error of each weight, and write nothing')
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
     .action(async (file: string, choice: CompressChoice) => finish(await run(file, choice, terminal)))
@@ -110,6 +118,7 @@ function addQuantizationOptions(command: Command): void {
     .option('--per-channel', '8 bits: one scale per column')
     .option('--reduce-range', '8 bits: one bit less, for x86 without VNNI')
     .option('--exclude <name>', 'node that is not quantized; may be repeated', collect)
+    .option('--ranges <file>', 'qdq: JSON with ranges of values, by which activations are quantized, too')
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {
@@ -138,14 +147,23 @@ function wholeNumber(flag: string): (text: string) => number {
 
 async function run(input: string, choice: CompressChoice, terminal: Terminal): Promise<ExitCode> {
   const outputs = outputsOf(input, choice)
+  const ranges = await rangesOf(choice)
   const file = await openInput(input, choice)
   const reports: TargetReport[] = []
   try {
     if (!file.onnx) throw new TileworkError('ERR_UNSUPPORTED', `${input} is not an ONNX model.`)
     refuseMissingData(file)
+    if (choice.sensitivity) {
+      for (const [to] of outputs) await printErrors(file.onnx, to, choice, terminal)
+      return EXIT.ok
+    }
     if (choice.outDir !== undefined && !choice.dryRun) await mkdir(choice.outDir, { recursive: true })
     for (const [to, output] of outputs) {
-      reports.push({ input, to, ...(await compressOne(file.onnx, to, output, choice, terminal)) })
+      reports.push({
+        input,
+        to,
+        ...(await compressOne(file.onnx, to, output, { ...choice, values: ranges }, terminal)),
+      })
     }
   } finally {
     file.close()
@@ -155,13 +173,48 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
   return EXIT.ok
 }
 
+/** Flags, and the ranges that a file holds. */
+interface FullChoice extends CompressChoice {
+  readonly values: ValueRanges | undefined
+}
+
+async function rangesOf({ ranges, to }: CompressChoice): Promise<ValueRanges | undefined> {
+  if (ranges === undefined) return undefined
+  if (!to.includes('qdq')) refuse('--ranges is for --to qdq.')
+  const text = await readFile(ranges, 'utf8')
+  try {
+    return JSON.parse(text) as ValueRanges
+  } catch (cause) {
+    throw new TileworkError('ERR_ARGUMENT', `${ranges} is not JSON.`, { cause })
+  }
+}
+
+async function printErrors(
+  model: OnnxModel,
+  to: TargetName,
+  choice: CompressChoice,
+  terminal: Terminal,
+): Promise<void> {
+  const { blockSize, asymmetric, perChannel, reduceRange } = choice
+  const errors = await weightErrors(model, {
+    form: TARGETS[to].form,
+    ...(blockSize !== undefined && { blockSize }),
+    ...(asymmetric && { symmetric: false }),
+    ...(perChannel && { perChannel }),
+    ...(reduceRange && { reduceRange }),
+    signal: terminal.signal,
+  })
+  if (choice.json) printJson({ to, errors }, terminal)
+  else terminal.stdout.write(errorTable(to, errors, terminal))
+}
+
 /** Targets with the paths to write; undefined for a dry run. */
 function outputsOf(
   input: string,
-  { to, output, outDir, dryRun }: CompressChoice,
+  { to, output, outDir, dryRun, sensitivity }: CompressChoice,
 ): [TargetName, string | undefined][] {
   const names = [...new Set(to)]
-  if (dryRun) return names.map((name) => [name, undefined])
+  if (dryRun || sensitivity) return names.map((name) => [name, undefined])
   if (output !== undefined && outDir !== undefined)
     refuse('-o and --out-dir both name the output; use one of them.')
   if (output !== undefined && names.length > 1) refuse('Several --to need --out-dir.')
@@ -187,7 +240,7 @@ async function compressOne(
   original: OnnxModel,
   to: TargetName,
   output: string | undefined,
-  choice: CompressChoice,
+  choice: FullChoice,
   terminal: Terminal,
 ): Promise<CompressReport & { readonly output?: string }> {
   const model = original.copy()
@@ -207,9 +260,15 @@ async function compressOne(
   return { ...report, output }
 }
 
-function libraryOptions(choice: CompressChoice, signal: AbortSignal): TargetOptions {
+function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions {
   const { keepIo, blockOp, blockNode, blockSize, asymmetric, accuracyLevel, gather } = choice
-  const { perChannel, reduceRange, exclude } = choice
+  const { perChannel, reduceRange, exclude, values } = choice
+  const eightBits = {
+    ...(perChannel && { perChannel }),
+    ...(reduceRange && { reduceRange }),
+    ...(exclude && { exclude }),
+    signal,
+  }
   return {
     float16: {
       keepIo,
@@ -224,12 +283,8 @@ function libraryOptions(choice: CompressChoice, signal: AbortSignal): TargetOpti
       ...(exclude && { nodes: { exclude } }),
       signal,
     },
-    dynamic: {
-      ...(perChannel && { perChannel }),
-      ...(reduceRange && { reduceRange }),
-      ...(exclude && { exclude }),
-      signal,
-    },
+    dynamic: eightBits,
+    ...(values && { static: { ranges: values, ...eightBits } }),
   }
 }
 

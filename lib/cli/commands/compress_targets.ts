@@ -3,22 +3,28 @@ import type {
   CompressReport,
   OnnxModel,
   QuantizeDynamicOptions,
+  QuantizeStaticOptions,
   QuantizeWeightsOptions,
   ToFloat16Options,
+  WeightErrorOptions,
 } from '../../onnx.js'
-import { quantizeDynamic, quantizeWeights, toFloat16 } from '../../onnx.js'
+import { quantizeDynamic, quantizeStatic, quantizeWeights, toFloat16 } from '../../onnx.js'
 
 /** Flags that change a target, as options of the library. */
 export interface TargetOptions {
   readonly float16: ToFloat16Options
   readonly weights: QuantizeWeightsOptions
   readonly dynamic: QuantizeDynamicOptions
+  /** Absent without ranges. */
+  readonly static?: QuantizeStaticOptions
 }
 
 type Step = (model: OnnxModel, options: TargetOptions) => Promise<CompressReport>
 
 interface Target {
   readonly suffix: string
+  /** What weights become, for their errors. */
+  readonly form: WeightErrorOptions['form']
   readonly steps: readonly Step[]
 }
 
@@ -34,15 +40,19 @@ const codes =
   (model, { dynamic }) =>
     quantizeDynamic(model, { ...preset, ...dynamic })
 
+/** With ranges of values, activations become codes, too. */
+const standard: Step = (model, options) =>
+  options.static ? quantizeStatic(model, options.static) : blocks({ format: 'qdq' })(model, options)
+
 export const TARGETS = {
-  fp16: { suffix: '_fp16', steps: [half] },
-  q8: { suffix: '_quantized', steps: [codes({ weightType: 'auto' })] },
-  int8: { suffix: '_int8', steps: [codes({ weightType: 'int8' })] },
-  uint8: { suffix: '_uint8', steps: [codes({ weightType: 'uint8' })] },
-  q4: { suffix: '_q4', steps: [blocks({})] },
-  q4f16: { suffix: '_q4f16', steps: [blocks({}), half] },
-  bnb4: { suffix: '_bnb4', steps: [blocks({ format: 'bnb4' })] },
-  qdq: { suffix: '_qdq', steps: [blocks({ format: 'qdq' })] },
+  fp16: { form: 'float16', suffix: '_fp16', steps: [half] },
+  q8: { form: 'int8', suffix: '_quantized', steps: [codes({ weightType: 'auto' })] },
+  int8: { form: 'int8', suffix: '_int8', steps: [codes({ weightType: 'int8' })] },
+  uint8: { form: 'uint8', suffix: '_uint8', steps: [codes({ weightType: 'uint8' })] },
+  q4: { form: 'blocks', suffix: '_q4', steps: [blocks({})] },
+  q4f16: { form: 'blocks', suffix: '_q4f16', steps: [blocks({}), half] },
+  bnb4: { form: 'bnb4', suffix: '_bnb4', steps: [blocks({ format: 'bnb4' })] },
+  qdq: { form: 'blocks', suffix: '_qdq', steps: [standard] },
 } as const satisfies Record<string, Target>
 
 export type TargetName = keyof typeof TARGETS

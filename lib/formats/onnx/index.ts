@@ -15,6 +15,14 @@ export type { DynamicOperator, QuantizeDynamicOptions } from './compress/dynamic
 export { toFloat16 } from './compress/float16.js'
 export type { Float16Block, ToFloat16Options } from './compress/float16_options.js'
 export type { CompressedNode, CompressedTensor, CompressReport } from './compress/report.js'
+export { quantizableValues, quantizeStatic } from './compress/static.js'
+export type {
+  QuantizableOptions,
+  QuantizeStaticOptions,
+  ValueRange,
+  ValueRanges,
+} from './compress/static_options.js'
+export { type WeightError, type WeightErrorOptions, weightErrors } from './compress/weight_errors.js'
 export type { QuantizeWeightsOptions } from './compress/weight_options.js'
 export { quantizeWeights } from './compress/weights.js'
 export type { ExternalOptions } from './external/options.js'

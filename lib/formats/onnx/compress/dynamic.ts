@@ -17,8 +17,9 @@ import { transposed } from './block_weights.js'
 import { checkDynamicOptions, type DynamicSettings, type QuantizeDynamicOptions } from './dynamic_options.js'
 import { FreshNames } from './fresh_names.js'
 import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
+import { lstmWeight } from './lstm_weights.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
-import { mainScope, replaceNode, type Scope } from './scopes.js'
+import { dropInitializer, mainScope, replaceNode, type Scope } from './scopes.js'
 
 /** DynamicQuantizeLinear, and the axis of DequantizeLinear. */
 const DYNAMIC_OPSET = 11
@@ -30,8 +31,10 @@ const UINT8_OPERATORS: readonly string[] = ['Conv', 'GroupQueryAttention', 'Mult
 /** `data_type` of float32. */
 const FLOAT = 1
 
+const MICROSOFT = 'com.microsoft'
+
 /**
- * Quantizes the weights of MatMul, Gemm and Conv, and tables of Gather, to 8 bits in place. Weights are read once here, for
+ * Quantizes the weights of MatMul, Gemm, Conv and LSTM, and tables of Gather, to 8 bits in place. Weights are read once here, for
  * their ranges, and once when the model is saved.
  *
  * @throws TileworkError ERR_UNSUPPORTED below operator set 11; ERR_ARGUMENT; ERR_ABORTED and errors of reading, after which
@@ -112,10 +115,15 @@ class DynamicWork {
   readonly #type: CodeType
   readonly #opset: number
   readonly #weights = new Map<Graph, Map<string, QuantizedWeight>>()
+  /** Weights of LSTM, whose codes only DynamicQuantizeLSTM can take. */
+  readonly #lstmWeights = new Map<Graph, Map<string, Codes>>()
+  readonly #model: OnnxModel
+  #usesMicrosoft = false
   /** DequantizeLinear nodes that go if nothing uses their output. */
   readonly #decoders: Node[] = []
 
   constructor(model: OnnxModel, settings: DynamicSettings, opset: number) {
+    this.#model = model
     this.#settings = settings
     this.report = new ReportBuilder(model)
     this.#opset = opset
@@ -145,6 +153,7 @@ class DynamicWork {
     Gemm: (scope, node, values) => this.#gemm(scope, node, values),
     Conv: (scope, node, values) => this.#conv(scope, node, values),
     Gather: (scope, node, values) => this.#gather(scope, node, values),
+    LSTM: (scope, node) => this.#lstm(scope, node),
   }
 
   async #matMul(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
@@ -229,6 +238,67 @@ class DynamicWork {
     this.#decoders.push(graph.producerOf(output)!)
     values.set(output, { ...table, codes })
     return undefined
+  }
+
+  /** Both weights of an LSTM, always as int8. */
+  async #lstm(scope: Scope, node: Node): Promise<string | undefined> {
+    const [input = '', ...others] = node.inputs
+    if (Number(node.attribute('layout')?.value ?? 0) !== 0)
+      return 'its batches come first, which DynamicQuantizeLSTM cannot'
+    const found = others.slice(0, 2).map((name) => scope.constant(name))
+    const [weight, recurrent] = found
+    if (!weight || !recurrent) return 'its weights are not constants'
+    const reason = whyNoLstmWeight(weight.tensor) ?? whyNoLstmWeight(recurrent.tensor)
+    if (reason !== undefined) return reason
+    const first = await this.#lstmCodes(weight.scope.graph, weight.tensor)
+    const second = await this.#lstmCodes(recurrent.scope.graph, recurrent.tensor)
+    const rest = Array.from({ length: 5 }, (_, at) => others[2 + at] ?? '')
+    this.report.converted(node, 'DynamicQuantizeLSTM')
+    this.#usesMicrosoft = true
+    replaceNode(scope.graph, node, [
+      {
+        opType: 'DynamicQuantizeLSTM',
+        domain: MICROSOFT,
+        ...named(node.name === '' ? '' : `${node.name}_quant`),
+        inputs: [
+          input,
+          ...[first.codes, second.codes, ...rest],
+          ...[first.scale, first.zeroPoint, second.scale, second.zeroPoint],
+        ],
+        outputs: node.outputs,
+        attributes: attributesOf(node.attributes.filter(({ name }) => name !== 'layout')),
+      },
+    ])
+    return undefined
+  }
+
+  async #lstmCodes(graph: Graph, tensor: DenseTensor): Promise<Codes> {
+    const own = this.#lstmWeights.get(graph) ?? new Map<string, Codes>()
+    const known = own.get(tensor.name)
+    if (known) return known
+    const { signal } = this.#settings
+    const values = await lstmWeight(tensor, this.#settings, signal)
+    const { name } = tensor
+    const names: Codes = {
+      codes: this.#names.take(`${name}_quantized`),
+      scale: this.#names.take(`${name}_scale`),
+      zeroPoint: this.#names.take(`${name}_zero_point`),
+    }
+    for (const part of ['scale', 'zeroPoint', 'codes'] as const)
+      graph.setInitializer(names[part], values[part])
+    this.#lstmWeights.set(graph, own.set(name, names))
+    const bytesAfter = [values.codes, values.scale, values.zeroPoint].reduce(
+      (sum, each) => sum + valueBytes(each),
+      0,
+    )
+    this.report.tensors.push({
+      name,
+      from: tensor.dtype,
+      to: 'int8',
+      bytesBefore: valueBytes(tensor),
+      bytesAfter,
+    })
+    return names
   }
 
   #decoder({ codes, scale, zeroPoint }: Codes, output: string, axis?: number): NewNode {
@@ -401,6 +471,18 @@ class DynamicWork {
     for (const [graph, weights] of this.#weights) {
       for (const weight of weights.values()) this.#dropOriginal(graph, weight)
     }
+    for (const [graph, weights] of this.#lstmWeights) {
+      for (const name of weights.keys()) {
+        const user = graph.hasInitializer(name) ? dropInitializer(graph, name) : undefined
+        if (user)
+          this.report.keeps(
+            name,
+            user === 'output' ? 'it is an output' : `used by ${user.opType} ${valueText(user.name)}`,
+          )
+      }
+    }
+    const model = this.#model
+    if (this.#usesMicrosoft && !model.opsetImports.has(MICROSOFT)) model.setOpsetImport(MICROSOFT, 1)
   }
 
   #dropOriginal(graph: Graph, weight: QuantizedWeight): void {
@@ -433,6 +515,11 @@ class DynamicWork {
 function whyNoWeight({ dtype, shape, size }: DenseTensor): string | undefined {
   if (dtype !== 'float32') return `its weight is ${dtype}`
   return size === 0 || shape.length < 2 ? `its weight has the shape [${shape}]` : undefined
+}
+
+function whyNoLstmWeight({ dtype, shape, size }: DenseTensor): string | undefined {
+  if (dtype !== 'float32') return `its weight is ${dtype}`
+  return size === 0 || shape.length !== 3 ? `its weight has the shape [${shape}]` : undefined
 }
 
 function named(name: string): { readonly name?: string } {

@@ -6,9 +6,9 @@ import type { CodeType } from './int8_parameters.js'
 import { refuseOption } from './refuse_option.js'
 
 /** Operators that `quantizeDynamic` knows. */
-export type DynamicOperator = 'Conv' | 'MatMul' | 'Gemm' | 'Gather'
+export type DynamicOperator = 'Conv' | 'MatMul' | 'Gemm' | 'Gather' | 'LSTM'
 
-const DYNAMIC_OPERATORS: readonly DynamicOperator[] = ['Conv', 'MatMul', 'Gemm', 'Gather']
+const DYNAMIC_OPERATORS: readonly DynamicOperator[] = ['Conv', 'MatMul', 'Gemm', 'Gather', 'LSTM']
 
 export interface QuantizeDynamicOptions {
   /** Element type of weights. `auto` (default): uint8 for models with Conv or fused attention, else int8. */

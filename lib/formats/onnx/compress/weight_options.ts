@@ -103,7 +103,7 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
   }
 }
 
-function isBlockSize(value: unknown): boolean {
+export function isBlockSize(value: unknown): boolean {
   return typeof value === 'number' && value >= 16 && Number.isInteger(Math.log2(value))
 }
 

@@ -24,8 +24,8 @@ describe.each(RUNS)('%s as %s', (name, variant) => {
     const made = await initializersOf(model.graph)
     let compared = 0
     for (const [key, value] of expected) {
-      // LSTM stays in float; the zero points of a weight with three axes have three, because the tool's model does not run.
-      if (!/_(quantized|scale|zero_point)$/.test(key) || (name === 'lstm' && /^(w|rr)_/.test(key))) continue
+      // The zero points of a weight with three axes have three, because the tool's model does not run.
+      if (!/_(quantized|scale|zero_point)$/.test(key)) continue
       expect(made.get(key)?.dtype, key).toBe(value.dtype)
       expect(made.get(key)?.bytes, key).toEqual(value.bytes)
       compared++
@@ -38,7 +38,7 @@ describe.each(RUNS)('%s as %s', (name, variant) => {
     await quantizeDynamic(model, VARIANTS[variant])
     const products = (each: OnnxModel): string[] =>
       operatorsOf(each.graph).filter((op) =>
-        /Integer$|^Conv$|^MatMul$|^Gemm$|^DynamicQuantizeLinear$/.test(op),
+        /Integer$|LSTM$|^Conv$|^MatMul$|^Gemm$|^DynamicQuantizeLinear$/.test(op),
       )
     const expected = products(await recorded(name, variant))
     expect(products(model)).toEqual(expected)
@@ -61,6 +61,20 @@ describe('quantizeDynamic', () => {
     await quantizeDynamic(matmul)
     expect(cnn.graph.initializer('w1_quantized')?.dtype).toBe('uint8')
     expect(matmul.graph.initializer('w_quantized')?.dtype).toBe('int8')
+  })
+
+  it('leaves an LSTM whose batches come first, and one whose weight has another user keeps it', async () => {
+    const model = await recorded('lstm')
+    const [node] = model.graph.nodes
+    node!.setAttribute('layout', { type: 'INT', value: 1 })
+    const { nodes } = await quantizeDynamic(model)
+    expect(nodes[0]?.reason).toBe('its batches come first, which DynamicQuantizeLSTM cannot')
+    const other = await recorded('lstm')
+    other.graph.addNode({ opType: 'Identity', name: 'copy', inputs: ['w'], outputs: ['kept'] })
+    other.graph.addOutput('kept', { kind: 'tensor', dtype: 'float32', shape: [1, 16, 6] })
+    const report = await quantizeDynamic(other)
+    expect(report.tensors.find((each) => each.name === 'w')?.kept).toBe('used by Identity "copy"')
+    expect(other.opsetImports.get('com.microsoft')).toBe(1)
   })
 
   it('gives zero points of weights with three axes three axes', async () => {
@@ -86,7 +100,7 @@ describe('quantizeDynamic', () => {
     ])
   })
 
-  it.each([{ weightType: 'int4' }, { ops: ['LSTM'] }, { perChannel: 1 }])(
+  it.each([{ weightType: 'int4' }, { ops: ['GRU'] }, { perChannel: 1 }])(
     'refuses the options %j',
     async (options) => {
       const model = await recorded('matmul')

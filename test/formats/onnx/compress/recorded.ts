@@ -46,3 +46,22 @@ export async function initializersOf(graph: Graph): Promise<ReadonlyMap<string, 
   }
   return values
 }
+
+/**
+ * Ranges of values that give the scales and zero points of a statically quantized model: those that its QuantizeLinear nodes
+ * can represent.
+ */
+export async function recordedRanges({
+  graph,
+}: OnnxModel): Promise<Record<string, { min: number; max: number }>> {
+  const ranges: Record<string, { min: number; max: number }> = {}
+  for (const node of graph.nodes.filter(({ opType }) => opType === 'QuantizeLinear')) {
+    const [scale, zero] = [graph.initializer(node.inputs[1]!), graph.initializer(node.inputs[2]!)]
+    if (scale?.kind !== 'dense' || zero?.kind !== 'dense') continue
+    const [step, at] = [Number(scale.at()), Number(zero.at())]
+    const [first, last] = zero.dtype === 'int8' ? [-128, 127] : [0, 255]
+    const name = node.inputs[0]!.replace(/_QuantizeLinear_Input$/, '')
+    ranges[name] = { min: step * (first - at), max: step * (last - at) }
+  }
+  return ranges
+}

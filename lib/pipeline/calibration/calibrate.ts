@@ -1,0 +1,243 @@
+/**
+ * Ranges of the values of a model, measured by running it with a caller's onnxruntime. tilework runs no models: a copy of the
+ * model with more outputs is written to a temporary folder, and the runtime opens it.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkOptions, readInput } from '../../caller_input.js'
+import { throwIfAborted } from '../../cancel.js'
+import { TileworkError } from '../../errors.js'
+import {
+  type OnnxModel,
+  type QuantizableOptions,
+  quantizableValues,
+  type ValueRanges,
+} from '../../formats/onnx/index.js'
+import { tensor } from '../../tensor/from_values.js'
+import { valueText } from '../../value_text.js'
+import { save } from '../save.js'
+import { type Collector, EntropyCollector, ExtremesCollector, PercentileCollector } from './collectors.js'
+
+/** Tensors by the name of an input, as the runtime takes them. */
+export type Feeds = Readonly<Record<string, unknown>>
+
+/** What `calibrate` uses of `onnxruntime-node`. */
+export interface OnnxRuntime {
+  readonly InferenceSession: {
+    create(path: string, options: { readonly graphOptimizationLevel: 'disabled' }): Promise<RuntimeSession>
+  }
+}
+
+export interface RuntimeSession {
+  run(feeds: never, fetches: readonly string[]): Promise<Readonly<Record<string, { readonly data: unknown }>>>
+  release?(): Promise<void>
+}
+
+export interface CalibrateOptions extends QuantizableOptions {
+  /** The module `onnxruntime-node`. */
+  readonly runtime: OnnxRuntime
+  /**
+   * `minmax` (default): the extremes of all batches; `percentile` leaves out rare numbers; `entropy` the window that loses the
+   * least information.
+   */
+  readonly method?: 'minmax' | 'percentile' | 'entropy'
+  /** Share of the numbers that `percentile` keeps, in percent. Default 99.999. */
+  readonly percentile?: number
+  /** `minmax`: a moving average of the extremes of batches. Default false. */
+  readonly movingAverage?: boolean
+  /** Ranges whose ends differ in sign alone. Default false. */
+  readonly symmetric?: boolean
+  readonly signal?: AbortSignal
+}
+
+/** Values that are fetched at a time, so that memory does not grow with the model. */
+const FETCHED_VALUES = 16
+
+const NAMES = [
+  'runtime',
+  'method',
+  'percentile',
+  'movingAverage',
+  'symmetric',
+  'ops',
+  'exclude',
+  'signal',
+] as const
+
+/**
+ * Measures the ranges that `quantizeStatic` needs: runs the model on every batch of `feeds`, without graph optimization.
+ *
+ * @throws TileworkError ERR_ARGUMENT, also for feeds without a batch; ERR_ABORTED; and errors of the runtime
+ */
+export async function calibrate(
+  model: OnnxModel,
+  feeds: AsyncIterable<Feeds> | Iterable<Feeds>,
+  options: CalibrateOptions,
+): Promise<ValueRanges> {
+  checkOptions(options, 'calibrate', NAMES)
+  const given = readInput('The options of calibrate', () => ({ ...options }))
+  const settings = readInput('The options of calibrate', () => checkSettings(given))
+  const { ops, exclude, signal, runtime, symmetric = false } = given
+  if (!readInput('The feeds of calibrate', () => isIterable(feeds)))
+    refuse('feeds', 'must be an iterable of batches')
+  const names = quantizableValues(model, { ...(ops && { ops }), ...(exclude && { exclude }) })
+  const copy = model.copy()
+  const outputs = settings.isHistogram ? addValues(copy, names) : addExtremes(copy, names)
+  const collectors = new Map(names.map((name) => [name, settings.collector()]))
+  const folder = await mkdtemp(join(tmpdir(), 'tilework-calibrate-'))
+  try {
+    const path = join(folder, 'model.onnx')
+    await save(path, copy, {
+      external: { location: 'weights' },
+      ...(signal && { signal }),
+    })
+    const session = await runtime.InferenceSession.create(path, {
+      graphOptimizationLevel: 'disabled',
+    })
+    if (typeof session?.run !== 'function') refuse('runtime', 'must be the module onnxruntime-node')
+    try {
+      await runAll(session, feeds, outputs, collectors, signal)
+    } finally {
+      await session.release?.()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+  return rangesOf(collectors, symmetric)
+}
+
+function isIterable(feeds: unknown): boolean {
+  // Numbers are no batches, and detached memory cannot be iterated.
+  if (ArrayBuffer.isView(feeds)) return false
+  const given = feeds as { [Symbol.iterator]?: unknown; [Symbol.asyncIterator]?: unknown } | null | undefined
+  return [given?.[Symbol.asyncIterator], given?.[Symbol.iterator]].some((each) => typeof each === 'function')
+}
+
+interface Settings {
+  readonly isHistogram: boolean
+  collector(): Collector
+}
+
+function checkSettings(options: CalibrateOptions): Settings {
+  const {
+    runtime,
+    method = 'minmax',
+    percentile = 99.999,
+    movingAverage = false,
+    symmetric = false,
+  } = options
+  if (typeof runtime?.InferenceSession?.create !== 'function') {
+    refuse('runtime', 'must be the module onnxruntime-node')
+  }
+  if (!['minmax', 'percentile', 'entropy'].includes(method))
+    refuse('method', 'must be minmax, percentile or entropy')
+  if (!(typeof percentile === 'number' && percentile > 0 && percentile <= 100))
+    refuse('percentile', 'must be above 0 and at most 100')
+  for (const [name, value] of Object.entries({ movingAverage, symmetric })) {
+    if (typeof value !== 'boolean') refuse(name, 'must be true or false')
+  }
+  return {
+    isHistogram: method !== 'minmax',
+    collector: () =>
+      method === 'minmax'
+        ? new ExtremesCollector(movingAverage)
+        : method === 'percentile'
+          ? new PercentileCollector(percentile)
+          : new EntropyCollector(),
+  }
+}
+
+function refuse(option: string, must: string): never {
+  throw new TileworkError('ERR_ARGUMENT', `${option} of calibrate ${must}.`)
+}
+
+/** Names of the outputs that give numbers of a value. */
+type Outputs = ReadonlyMap<string, readonly string[]>
+
+/** The values themselves are outputs. Those that are already, and inputs, which the feeds hold, need no new one. */
+function addValues({ graph }: OnnxModel, names: readonly string[]): Outputs {
+  return new Map(
+    names.map((name) => {
+      if (graph.outputNames.has(name)) return [name, [name]]
+      const output = freshName(graph, `${name}_calibrated`)
+      graph.addNode({ opType: 'Identity', inputs: [name], outputs: [output] })
+      graph.addOutput(output, { kind: 'tensor', dtype: 'float32' })
+      return [name, [output]]
+    }),
+  )
+}
+
+/** Two numbers for each value. Reduction over all axes keeps them, because it fails on empty ones otherwise. */
+function addExtremes({ graph }: OnnxModel, names: readonly string[]): Outputs {
+  const flat = freshName(graph, 'calibrated_shape')
+  graph.setInitializer(flat, tensor([-1], { dtype: 'int64' }))
+  const addOne = (name: string, opType: 'ReduceMin' | 'ReduceMax'): string => {
+    const reduced = freshName(graph, `${name}_${opType}`)
+    const output = freshName(graph, `${name}_${opType}_flat`)
+    const attributes = { keepdims: { type: 'INT', value: 1 } } as const
+    graph.addNode({ opType, inputs: [name], outputs: [reduced], attributes })
+    graph.addNode({ opType: 'Reshape', inputs: [reduced, flat], outputs: [output] })
+    graph.addOutput(output, { kind: 'tensor', dtype: 'float32' })
+    return output
+  }
+  return new Map(names.map((name) => [name, [addOne(name, 'ReduceMin'), addOne(name, 'ReduceMax')]]))
+}
+
+function freshName(graph: OnnxModel['graph'], base: string): string {
+  let name = base
+  for (let count = 1; graph.value(name); count++) name = `${base}_${count}`
+  return name
+}
+
+async function runAll(
+  session: RuntimeSession,
+  feeds: AsyncIterable<Feeds> | Iterable<Feeds>,
+  outputs: Outputs,
+  collectors: ReadonlyMap<string, Collector>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const entries = [...outputs]
+  let batches = 0
+  for await (const batch of feeds) {
+    batches++
+    for (let first = 0; first < entries.length; first += FETCHED_VALUES) {
+      throwIfAborted(signal)
+      const group = entries.slice(first, first + FETCHED_VALUES)
+      const results = await session.run(
+        batch as never,
+        group.flatMap(([, names]) => names),
+      )
+      for (const [name, given] of group) collectors.get(name)!.add(numbersOf(name, given, results))
+    }
+  }
+  if (batches === 0) throw new TileworkError('ERR_ARGUMENT', 'the feeds of calibrate have no batch.')
+}
+
+function numbersOf(
+  name: string,
+  outputs: readonly string[],
+  results: Awaited<ReturnType<RuntimeSession['run']>>,
+): Float32Array {
+  const parts = outputs.map((output) => results[output]?.data)
+  if (parts.length === 1 && parts[0] instanceof Float32Array) return parts[0]
+  if (parts.every((part) => part instanceof Float32Array)) {
+    const numbers = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0))
+    let at = 0
+    for (const part of parts) {
+      numbers.set(part, at)
+      at += part.length
+    }
+    return numbers
+  }
+  throw new TileworkError('ERR_ARGUMENT', `the runtime gave no float32 numbers of ${valueText(name)}.`)
+}
+
+function rangesOf(collectors: ReadonlyMap<string, Collector>, isSymmetric: boolean): ValueRanges {
+  const ranges = [...collectors].map(([name, collector]) => {
+    const { min, max } = collector.range() ?? { min: 0, max: 0 }
+    const limit = Math.max(-min, max)
+    return [name, isSymmetric ? { min: -limit, max: limit } : { min, max }] as const
+  })
+  return Object.fromEntries(ranges)
+}

@@ -1,0 +1,205 @@
+/** Static quantization: the tools' recorded graphs by structure, and the cases in which ranges or nodes are special. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { check, serialize, tensor } from '../../../../lib/index.js'
+import {
+  type NewNode,
+  OnnxModel,
+  type QuantizeStaticOptions,
+  quantizableValues,
+  quantizeStatic,
+  type ValueRanges,
+} from '../../../../lib/onnx.js'
+import { casesWith, operatorsOf, recorded, recordedRanges } from './recorded.js'
+
+const VARIANTS: Readonly<Record<string, Omit<QuantizeStaticOptions, 'ranges'>>> = {
+  'qdq-u8s8': {},
+  'qdq-s8s8': { activationType: 'int8' },
+  'qdq-u8s8-perchannel': { perChannel: true },
+  'qdq-u8s8-entropy': {},
+  'qdq-u8s8-percentile': {},
+}
+
+const RUNS = Object.keys(VARIANTS).flatMap((variant) =>
+  casesWith(variant).map((name) => [name, variant] as const),
+)
+
+/** Nodes as text, in the order of their outputs: the tool sorts them its own way. */
+function nodesOf({ graph }: OnnxModel): string[] {
+  return graph.nodes
+    .map((node) => {
+      const attributes = node.attributes
+        .filter(({ name }) => name !== 'beta')
+        .map(({ name, value }) => `${name}=${value}`)
+      return `${node.outputs} = ${node.opType}(${node.inputs}) ${attributes.sort()} ${node.name}`
+    })
+    .sort()
+}
+
+describe.each(RUNS)('%s as %s', (name, variant) => {
+  it('has the nodes and initializers of the tool', async () => {
+    const model = await recorded(name)
+    const expected = await recorded(name, variant)
+    await quantizeStatic(model, { ...VARIANTS[variant], ranges: await recordedRanges(expected) })
+    expect(nodesOf(model)).toEqual(nodesOf(expected))
+    const stored = ({ graph }: OnnxModel): string[] =>
+      [...graph.initializers()].map((each) => `${each.name} ${each.dtype} [${each.shape}]`).sort()
+    expect(stored(model)).toEqual(stored(expected))
+    const findings = await check(await serialize(model))
+    expect(findings.filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+})
+
+function modelOf(
+  nodes: readonly NewNode[],
+  weights: Readonly<Record<string, readonly number[]>> = {},
+): OnnxModel {
+  const model = OnnxModel.create({ opset: 21 })
+  const type = { kind: 'tensor', dtype: 'float32', shape: [2, 2] } as const
+  model.graph.addInput('x', type)
+  for (const [name, values] of Object.entries(weights)) {
+    const shape = values.length === 4 ? [2, 2] : values.length === 1 ? [] : [values.length]
+    model.graph.setInitializer(name, tensor(Float32Array.from(values), { shape }))
+  }
+  for (const node of nodes) model.graph.addNode(node)
+  model.graph.addOutput('y', type)
+  return model
+}
+
+const RANGE = { min: -1, max: 1 }
+
+describe('quantizeStatic', () => {
+  it('names the values that need ranges, and refuses without them', async () => {
+    const model = modelOf(
+      [
+        { opType: 'MatMul', name: 'one', inputs: ['x', 'w'], outputs: ['a'] },
+        { opType: 'Exp', inputs: ['a'], outputs: ['b'] },
+        { opType: 'Add', name: 'two', inputs: ['b', 'b'], outputs: ['y'] },
+      ],
+      { w: [1, 2, 3, 4] },
+    )
+    expect(quantizableValues(model)).toEqual(['x', 'a', 'b', 'y'])
+    expect(quantizableValues(model, { ops: ['MatMul'] })).toEqual(['x', 'a'])
+    expect(quantizableValues(model, { exclude: ['two'] })).toEqual(['x', 'a'])
+    await expect(quantizeStatic(model, { ranges: { x: RANGE, b: RANGE } })).rejects.toMatchObject({
+      code: 'ERR_ARGUMENT',
+      message: 'ranges are missing for "a", "y"; calibrate measures them.',
+    })
+    expect(model.isChanged).toBe(true)
+    expect(operatorsOf(model.graph)).toEqual(['Add', 'Exp', 'MatMul'])
+  })
+
+  it('takes the JSON of the calibration cache of onnxruntime', async () => {
+    const entry = {
+      CLS: 'TensorData',
+      lowest: { data: [-1], dtype: 'float32' },
+      highest: { data: [2], dtype: 'float32' },
+    }
+    const cache = { CLS: 'TensorsData', data: { x: entry, y: entry } } as unknown as ValueRanges
+    const model = modelOf([{ opType: 'Add', inputs: ['x', 'x'], outputs: ['y'] }])
+    await quantizeStatic(model, { ranges: cache })
+    expect(await numbersOf(model, 'x_scale')).toEqual([Math.fround(3 / 255)])
+    expect(await numbersOf(model, 'x_zero_point')).toEqual([85])
+  })
+
+  it('removes a Relu or a Clip only where the codes end there', async () => {
+    const ranges = { x: RANGE, y: { min: 0, max: 6 }, a: { min: -4, max: 9 } }
+    const of = (clip: NewNode): OnnxModel =>
+      modelOf(
+        [
+          { opType: 'Add', inputs: ['x', 'x'], outputs: ['a'] },
+          clip,
+          { opType: 'Exp', inputs: ['b'], outputs: ['c'] },
+          { opType: 'Add', inputs: ['b', 'b'], outputs: ['y'] },
+        ],
+        { low: [0], high: [6], one: [1] },
+      )
+    const clips: readonly [readonly string[], boolean][] = [
+      [['a', 'low', 'high'], true],
+      [['a', 'one', 'high'], false],
+      [['a', 'low', 'x'], false],
+      [['a'], true],
+    ]
+    for (const [inputs, isRemoved] of clips) {
+      const model = of({ opType: 'Clip', inputs: [...inputs], outputs: ['b'] })
+      await quantizeStatic(model, { ranges: { ...ranges, b: { min: 0, max: 6 } } })
+      expect(operatorsOf(model.graph).includes('Clip'), inputs.join()).toBe(!isRemoved)
+    }
+    const relu = of({ opType: 'Relu', inputs: ['a'], outputs: ['b'] })
+    await quantizeStatic(relu, { ranges: { ...ranges, b: RANGE } })
+    expect(operatorsOf(relu.graph)).toContain('Relu')
+  })
+
+  it('raises the scale of a weight whose bias would not fit 32 bits', async () => {
+    const model = modelOf([{ opType: 'Gemm', inputs: ['x', 'w', 'b'], outputs: ['y'] }], {
+      w: [1e-6, 0, 0, 1e-6],
+      b: [1000, -3000],
+    })
+    await quantizeStatic(model, { ranges: { x: { min: 0, max: 1e-4 }, y: RANGE } })
+    const [codes] = [await numbersOf(model, 'b_quantized')]
+    expect(Math.max(...codes.map(Math.abs))).toBeLessThan(2 ** 31)
+    expect(Math.max(...codes.map(Math.abs))).toBeGreaterThan(2 ** 30)
+    expect((await numbersOf(model, 'w_scale'))[0]).toBeGreaterThan(1e-6 / 127)
+  })
+
+  it('gives each of two nodes its own codes of a bias', async () => {
+    const model = modelOf(
+      [
+        { opType: 'Gemm', inputs: ['x', 'w', 'b'], outputs: ['a'] },
+        { opType: 'Gemm', inputs: ['a', 'w', 'b'], outputs: ['y'] },
+      ],
+      { w: [1, 0, 0, 1], b: [1, 2] },
+    )
+    await quantizeStatic(model, { ranges: { x: RANGE, a: RANGE, y: RANGE } })
+    const biases = model.graph.nodes.filter(({ opType }) => opType === 'Gemm').map(({ inputs }) => inputs[2])
+    expect(new Set(biases).size).toBe(2)
+    expect((await check(await serialize(model))).filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+
+  it('leaves what a caller names, and says why nodes stay', async () => {
+    const model = modelOf(
+      [
+        { opType: 'Exp', name: 'e', inputs: ['x'], outputs: ['a'] },
+        { opType: 'Transpose', name: 't', inputs: ['a'], outputs: ['b'] },
+        { opType: 'Add', name: 'two', inputs: ['b', 'b'], outputs: ['y'] },
+      ],
+      {},
+    )
+    const { nodes } = await quantizeStatic(model, { ranges: {}, exclude: ['two'] })
+    expect(nodes).toEqual([
+      { name: 'e', opType: 'Exp', reason: 'Exp is not quantized' },
+      { name: 't', opType: 'Transpose', reason: 'its input is not quantized' },
+      { name: 'two', opType: 'Add', reason: 'the node is excluded' },
+    ])
+  })
+
+  it('refuses a model that is quantized already, and old operator sets', async () => {
+    const model = await recorded('cnn')
+    const ranges = JSON.parse(
+      readFileSync(new URL('../../../fixtures/onnx-compress/cnn/ranges.json', import.meta.url), 'utf8'),
+    )
+    await quantizeStatic(model, { ranges })
+    await expect(quantizeStatic(model, { ranges })).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    const old = OnnxModel.create({ opset: 9 })
+    await expect(quantizeStatic(old, { ranges })).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+  })
+
+  it.each([
+    { ranges: 1 },
+    { ranges: { x: { min: 1, max: 0 } } },
+    { ranges: { x: { min: 0, max: Infinity } } },
+    { ranges: {}, weightType: 'int4' },
+    { ranges: {}, perChannel: 1 },
+  ])('refuses the options %j', async (options) => {
+    const model = await recorded('cnn')
+    await expect(quantizeStatic(model, options as unknown as QuantizeStaticOptions)).rejects.toMatchObject({
+      code: 'ERR_ARGUMENT',
+    })
+  })
+})
+
+async function numbersOf({ graph }: OnnxModel, name: string): Promise<number[]> {
+  const found = graph.initializer(name)
+  if (found?.kind !== 'dense') throw new Error(`${name} is no tensor`)
+  return [...(await found.toTypedArray())].map(Number)
+}
