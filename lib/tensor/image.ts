@@ -249,7 +249,7 @@ function normalized(images: readonly Image[], asked: AskedOptions): StoredTensor
 function checkCounts({ name, channels }: Image, { mean, std }: Numbers): void {
   const colours = coloursOf(channels)
   for (const [what, numbers] of Object.entries({ mean, std })) {
-    const count = typeof numbers === 'object' ? numbers.length : 1
+    const count = typeof numbers === 'object' ? (numbers?.length ?? 1) : 1
     if (count === 1 || count === colours) continue
     const kind = colours === 1 ? 'is grey: 1 channel' : `has ${colours} colours`
     throw new TileworkError('ERR_QUANTIZATION', `${name} ${kind}; ${what} has ${count} numbers.`)

@@ -297,7 +297,7 @@ describe('convert', () => {
     }
     const lines = findingNotices('in\t.npz', Array<Finding>(6).fill(finding))
     expect(lines).toHaveLength(6)
-    expect(lines[0]).toBe('in\\u0009.npz: ERR_UNSUPPORTED: Left out.')
+    expect(lines[0]).toBe('warning: in\\u0009.npz: ERR_UNSUPPORTED: Left out.')
     expect(lines[5]).toBe('in\\u0009.npz has 6 findings; "tilework check" lists them.')
   })
 

@@ -49,6 +49,7 @@ it('loads every command for help, and advises after a typo', async () => {
       'compress',
       'convert',
       'devices',
+      'diff',
       'edit',
       'externalize',
       'internalize',

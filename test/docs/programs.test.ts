@@ -94,7 +94,10 @@ function withoutTypes(text: string): string {
 }
 
 function typeErrors(files: readonly string[]): string[] {
-  const program = ts.createProgram(files, {
+  // An optional peer that is not installed here.
+  const peers = join(work, 'peers.d.ts')
+  writeFileSync(peers, "declare module 'onnxruntime-node'")
+  const program = ts.createProgram([...files, peers], {
     strict: true,
     noEmit: true,
     target: ts.ScriptTarget.ES2022,
