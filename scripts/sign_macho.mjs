@@ -69,7 +69,7 @@ function pageBits(bytes) {
 function signatureBytes(start, identifier, bits) {
   const pages = Math.ceil(start / 2 ** bits)
   const used = LIST_BYTES + DIRECTORY_BYTES + Buffer.byteLength(identifier) + 1 + 32 * pages
-  return Math.ceil(used / 16) * 16
+  return Math.ceil(used / 8) * 8
 }
 
 /** Adds the load command, and makes the last segment hold the signature. */
