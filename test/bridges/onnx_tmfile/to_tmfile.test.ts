@@ -89,6 +89,17 @@ describe('refusals', () => {
       (net: OnnxNet) => net.op('Cast', [net.input([2], 'int64')], { to: 1 }),
     ],
     [
+      'integers of 8 bits that are no codes',
+      /"x1" \(uint8\): integers without QuantizeLinear/,
+      (net: OnnxNet) => net.op('MaxPool', [net.input([1, 2, 6, 6], 'uint8')], { kernel_shape: [2, 2] }),
+    ],
+    [
+      'a node without its operands',
+      /"Where_y\d+" \(Where\): operands that break the rules of Where/,
+      (net: OnnxNet) => net.op('Add', [[2], net.op('Where', [net.constant(floats(2))])]),
+    ],
+    ['a graph of constants', /no inputs/, (net: OnnxNet) => net.op('Relu', [net.constant(floats(2))])],
+    [
       'three spatial axes',
       /3 spatial axes/,
       (net: OnnxNet) => net.op('Conv', [[1, 2, 5, 5, 5], floats(2, 2, 3, 3, 3)]),
@@ -97,6 +108,15 @@ describe('refusals', () => {
     const net = new OnnxNet()
     const name = build(net)
     expect(await refusalOf(net.out(name))).toMatch(expected)
+  })
+})
+
+test('bounds of Clip that cross give the upper one, as in ONNX', async () => {
+  const net = new OnnxNet()
+  const { model } = await onnxToTmfile(net.out(net.op('Clip', [[2, 3], scalar(2), scalar(1)])))
+  expect(model.graph.nodes.find(({ operator }) => operator === 'Clip')!.params).toMatchObject({
+    min: 1,
+    max: 1,
   })
 })
 
@@ -115,6 +135,15 @@ describe('shapes', () => {
     expect(model.graph.outputs[0]!.outputs[0]!.shape).toEqual([2, 60])
     expect(report.folded).toHaveLength(4)
     expect(report.inputs).toEqual({ x1: [2, 3, 5, 4] })
+  })
+
+  test('of nothing are refused', async () => {
+    const net = new OnnxNet()
+    const model = net.out(net.op('Relu', [net.input([3, 0, 5])]))
+    await expect(onnxToTmfile(model)).rejects.toThrow(/"x1" is \[3, 0, 5\]/)
+    const empty = new OnnxNet()
+    const noBatch = empty.out(empty.op('Relu', [empty.input([0, 3])]))
+    await expect(onnxToTmfile(noBatch)).rejects.toThrow(/"x1" is \[0, 3\]/)
   })
 
   test('an open extent behind the first is refused with the input', async () => {

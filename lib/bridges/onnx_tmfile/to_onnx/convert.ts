@@ -210,7 +210,7 @@ class Conversion {
   #addOutput(tensor: TmfileTensor): void {
     const dtype = this.#dtypeOf(tensor)
     const real = dtype === 'float32' ? this.#valueOf(tensor) : undefined
-    const value = real ?? this.#values.get(tensor)!.codes!
+    const value = real ?? this.#madeValue(tensor).codes!
     const isOwn = this.#writer.isMade(value)
     const name = isOwn ? value : this.#writer.addNode('Identity', `${tensor.name}__output`, [value])
     this.#outputs.push({ name, dtype, shape: tensor.shape! })
@@ -222,10 +222,18 @@ class Conversion {
     this.#notes.add('Activations are integers without scales in the file; they are floats here.')
   }
 
+  /** @throws TileworkError ERR_GRAPH for a tensor that no node and no input makes */
+  #madeValue(tensor: TmfileTensor) {
+    const value = this.#values.get(tensor)
+    if (value) return value
+    const message = `The tensor ${JSON.stringify(tensor.name)} is used, and no node before makes it.`
+    throw new TileworkError('ERR_GRAPH', message, { format: 'tmfile' })
+  }
+
   /** The name of a tensor's real values; a DequantizeLinear is added before its first use. */
   #valueOf(tensor: TmfileTensor): string {
     if (tensor.role === 'constant') return this.#constants.floats(tensor, tensor.shape!)
-    const value = this.#values.get(tensor)!
+    const value = this.#madeValue(tensor)
     value.real ??= dequantize(
       this.#writer,
       tensor,

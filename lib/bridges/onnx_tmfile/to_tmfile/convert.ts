@@ -28,7 +28,7 @@ import { Constant } from './constant.js'
 import { fold } from './fold.js'
 import { type GeluMatch, matchGelu } from './gelu.js'
 import { GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'
-import { inputShapes, preparedModel } from './inputs.js'
+import { graphInputs, inputShapes, preparedModel } from './inputs.js'
 import { checkToTmfileOptions, type OnnxToTmfileOptions, type Settings } from './options.js'
 import { chooseOutputs } from './outputs.js'
 import { dequantized, floatNodes } from './quantized.js'
@@ -101,10 +101,16 @@ class Conversion {
     const nodes = this.#liveNodes()
     this.#addConstants()
     this.#addInputs()
+    if (graphInputs(this.#graph).length === 0) {
+      const message = 'The graph has no inputs without values; the engine loads no such file.'
+      throw new TileworkError('ERR_UNSUPPORTED', message, { format: 'onnx' })
+    }
     for (const node of nodes) this.#visit(node)
     const outputs = this.#outputs()
     if (this.#refused.length > 0) throw refusedError(this.#refused)
     const built = this.#builder.model(outputs)
+    const bare = tensorsWithoutScale(built)
+    if (bare.length > 0) throw refusedError(bare)
     built.name = null
     if (this.#settings.weights === 'float16') {
       built.castWeights('float16')
@@ -185,8 +191,11 @@ class Conversion {
         else this.#convert(node, view, row.convert)
       }
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      this.#refuse(node, error.message)
+      // A node that breaks its operator's rules has operands that no row expects: too few, or of another rank.
+      const isBroken = error instanceof TypeError || error instanceof RangeError
+      if (isBroken) this.#refuse(node, `operands that break the rules of ${node.opType}`)
+      else if (error instanceof Refusal) this.#refuse(node, error.message)
+      else throw error
       this.#placeholders(node, view)
     }
   }
@@ -460,6 +469,17 @@ class KnownEntry implements Known {
       return undefined
     return Array.from(operand.numbers)
   }
+}
+
+/** The engine takes integers of 8 bits for codes, and without a scale it computes nothing of use. */
+function tensorsWithoutScale({ graph }: TmfileModel): RefusedNode[] {
+  const isBare = ({ dtype, role, quantization }: TmfileTensor): boolean =>
+    (dtype === 'int8' || dtype === 'uint8') && role !== 'constant' && !quantization
+  const reason =
+    'integers without QuantizeLinear or DequantizeLinear; the option quantized: dequantize computes them as floats'
+  return graph.tensors
+    .filter(isBare)
+    .map(({ name, dtype }) => ({ node: name ?? '', operator: dtype, reason }))
 }
 
 function refusedError(refused: readonly RefusedNode[]): TileworkError {

@@ -68,7 +68,8 @@ export function inputShapes(graph: Graph, { quantized }: Settings): InputShape[]
   const open = inputs.flatMap(({ name, type }) => {
     if (type.kind !== 'tensor') return [`${valueText(name)} is no dense tensor`]
     if (!type.shape) return [`${valueText(name)} has no shape`]
-    return type.shape.slice(1).every(isExtent)
+    // An open batch becomes 1.
+    return type.shape.every((extent, axis) => isExtent(extent) || (axis === 0 && typeof extent !== 'number'))
       ? []
       : [`${valueText(name)} is [${type.shape.map(dimensionText).join(', ')}]`]
   })
@@ -86,7 +87,7 @@ export function inputShapes(graph: Graph, { quantized }: Settings): InputShape[]
 }
 
 function isExtent(extent: Dimension): boolean {
-  return typeof extent === 'number' && extent >= 0
+  return typeof extent === 'number' && extent > 0
 }
 
 const dimensionText = (extent: Dimension): string => (extent === null ? '?' : String(extent))

@@ -31,6 +31,9 @@ function boxesOf({ params }: NodeScope<'PriorBox'>, imageWidth: number, imageHei
   })
 }
 
+/** A detector of 300 × 300 pixels has 8,732; a damaged extent would ask for more than memory holds. */
+const MOST_BOXES = 2 ** 18
+
 function priorBox(s: NodeScope<'PriorBox'>) {
   const { params } = s
   const [map, image] = [s.shape(0), s.shape(1)]
@@ -41,6 +44,8 @@ function priorBox(s: NodeScope<'PriorBox'>) {
   const stepHeight = isStepped ? params.step_h : fround(imageHeight / rows)
   const stepWidth = isStepped ? params.step_w : fround(imageWidth / columns)
   const boxes = boxesOf(s, imageWidth, imageHeight)
+  const count = rows * columns * boxes.length
+  if (count > MOST_BOXES) refuse(`${count} boxes; at most ${MOST_BOXES} are stored as a constant`)
   const corners: number[] = []
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1) {

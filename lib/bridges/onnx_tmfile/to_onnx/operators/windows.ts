@@ -6,7 +6,11 @@ import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { type Attributes, int, ints } from '../onnx_writer.js'
 import { countOf } from '../shape.js'
 
-const orOne = (value: number): number => (value === 0 ? 1 : value)
+/** The engine takes 0 for 1. */
+function orOne(value: number): number {
+  if (value < 0) refuse(`a stride, dilation or group of ${value}`)
+  return value === 0 ? 1 : value
+}
 
 type Pair = readonly [number, number]
 

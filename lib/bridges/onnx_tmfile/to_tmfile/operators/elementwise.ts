@@ -116,7 +116,9 @@ function clip(step: Step): TmfileTensor {
     if (step.opset < 11) return step.view.attribute(name) ? step.number(name, 0) : undefined
     return step.values(input, `the bound ${name}`)?.[0]
   }
-  const [min, max] = [bound('min', 1), bound('max', 2)]
+  const [lower, max] = [bound('min', 1), bound('max', 2)]
+  // Where the bounds cross, ONNX gives the upper one and the engine the lower one.
+  const min = lower !== undefined && max !== undefined ? Math.min(lower, max) : lower
   const x = step.tensor(0)
   if (min === 0 && max === 6 && fuseActivation(step, x, 6)) return x
   if (min === undefined && max === undefined) return x

@@ -104,8 +104,14 @@ function spaceToDepth(step: Step): TmfileTensor {
   const x = step.tensor(0)
   const [n, c, h, w] = x.shape as [number, number, number, number]
   const block = step.number('blocksize', 0)
+  const mode = step.text('mode', 'DCR')
+  if (mode !== 'DCR' && mode !== 'CRD') refuse(`mode ${mode}`)
   const six = reshape(b, x, [n, c, h / block, block, w / block, block])
-  return reshape(b, transpose(b, six, [0, 3, 5, 1, 2, 4]), step.output())
+  return reshape(
+    b,
+    transpose(b, six, mode === 'DCR' ? [0, 3, 5, 1, 2, 4] : [0, 1, 3, 5, 2, 4]),
+    step.output(),
+  )
 }
 
 function topK(step: Step): readonly (TmfileTensor | undefined)[] {
