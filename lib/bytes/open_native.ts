@@ -58,7 +58,9 @@ export function openOutput(path: string, byteLength: number): NativeOutputFile {
 function missingFolderError(path: string, cause: unknown): TileworkError | undefined {
   const folder = dirname(path)
   if (!(cause instanceof TileworkError) || cause.code !== 'ERR_IO' || existsSync(folder)) return undefined
-  return new TileworkError('ERR_IO', `${cause.message}; the folder ${folder} does not exist`, { path, cause })
+  const message = `${cause.message}; the folder ${folder} does not exist`
+  // As for every ERR_IO, the cause is the error of the system.
+  return new TileworkError('ERR_IO', message, { path, cause: cause.cause })
 }
 
 /** As `openOutput`, for a file that another file names. With `isNew` the commit fails if the name is taken. @throws TileworkError also ERR_PATH_ESCAPE */
