@@ -16,7 +16,7 @@ export interface GraphOptions {
   readonly inputShapes?: Readonly<Record<string, readonly number[]>>
   /** First extent of every input; for an ONNX model also the name of a dimension that is set later. */
   readonly batch?: number | string
-  /** What becomes of a quantized model; see `onnxToTmfile` and `tmfileToOnnx`. */
+  /** How a quantized model is written; see `onnxToTmfile` and `tmfileToOnnx`. */
   readonly quantized?: 'keep' | 'dequantize'
 }
 

@@ -164,7 +164,7 @@ async function inputsOf(path, folder) {
   )
 }
 
-/** What becomes of a file: killed by a signal, or not. Without inputs it is only loaded. */
+/** Whether the engine is killed by a signal on a file. Without inputs it is only loaded. */
 function crashOf(runner, path, inputs) {
   const loaded = spawnSync(runner, ['-l', path], { timeout: TIMEOUT_MS, encoding: 'utf8' })
   if (loaded.signal) return 'crashes at load'

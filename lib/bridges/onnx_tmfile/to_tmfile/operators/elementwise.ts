@@ -55,25 +55,9 @@ const flat = <Name extends OperatorName>(operator: string, target: Name, note: s
 
 const FLAT = 'kernel for one image of four axes: Reshape around other shapes'
 
-const UNARIES: readonly (readonly [string, keyof typeof UNARY])[] = [
-  ...(
-    [
-      'Abs',
-      'Neg',
-      'Floor',
-      'Ceil',
-      'Sqrt',
-      'Exp',
-      'Log',
-      'Sin',
-      'Cos',
-      'Tan',
-      'Asin',
-      'Acos',
-      'Atan',
-    ] as const
-  ).map((name) => [name, name.toLowerCase() as keyof typeof UNARY] as const),
-]
+const UNARIES = (
+  ['Abs', 'Neg', 'Floor', 'Ceil', 'Sqrt', 'Exp', 'Log', 'Sin', 'Cos', 'Tan', 'Asin', 'Acos', 'Atan'] as const
+).map((name) => [name, name.toLowerCase() as keyof typeof UNARY] as const)
 
 /** Element types of ONNX that a tensor of floats stands for. */
 const FLOATS: ReadonlySet<unknown> = new Set(['float32', 'float16', 'float64', 'bfloat16'])
