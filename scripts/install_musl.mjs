@@ -48,7 +48,7 @@ function installNode() {
 function installLibrary() {
   const list = join(folder, 'debian.list')
   const keys = '/usr/share/keyrings/debian-archive-keyring.gpg'
-  writeFileSync(list, `deb [signed-by=${keys}] http://deb.debian.org/debian trixie main\n`)
+  writeFileSync(list, `deb [signed-by=${keys}] ${debianMirror()} trixie main\n`)
   const lists = join(folder, 'lists')
   mkdirSync(join(lists, 'partial'), { recursive: true })
   const settings = [
@@ -64,6 +64,13 @@ function installLibrary() {
   mkdirSync(join(installed, '..'), { recursive: true })
   const library = join(folder, 'package', 'usr', 'lib', `${machine}-linux-musl`, 'libc.so')
   copyFileSync(library, installed)
+}
+
+/** Where this system takes its own packages from. */
+function debianMirror() {
+  const { stdout } = spawnSync('apt-get', ['indextargets', '--format', '$(REPO_URI)'], { encoding: 'utf8' })
+  const mirror = stdout?.split('\n').find((uri) => /\/debian\/?$/.test(uri))
+  return mirror ?? fail('musl could not be installed: the sources of apt name no mirror of Debian.')
 }
 
 function run(command, args) {
