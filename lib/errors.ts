@@ -54,6 +54,8 @@ export interface Finding {
   readonly offset: number
   /** The problem, the value and what is allowed. */
   readonly message: string
+  /** Set where a tensor of the file cannot be read, so that what is opened does not have it. */
+  readonly omitsTensor?: true
 }
 
 /** An error code, or a code of a finding that is not an error. */

@@ -1,7 +1,7 @@
 /** Exit codes of the command. The numbers above 63 are those of BSD's `sysexits.h`, which scripts already know. */
 export const EXIT = {
   ok: 0,
-  /** `check` found at least one finding of severity error, or `diff` a difference. */
+  /** `check` found an error, `diff` a difference, or `convert` tensors that it cannot read. */
   findings: 1,
   /** The input is not readable as any known format. */
   unreadable: 2,

@@ -27,6 +27,8 @@ interface Collected {
   parts: number
   omitted: number
   omittedErrors: number
+  /** True where a finding that was omitted omits a tensor. */
+  omitsTensor: boolean
 }
 
 /** See `Report.mark`. */
@@ -34,6 +36,7 @@ export interface ReportMark {
   readonly kept: number
   readonly omitted: number
   readonly omittedErrors: number
+  readonly omitsTensor: boolean
 }
 
 export class Report {
@@ -58,7 +61,13 @@ export class Report {
     this.#format = format
     this.level = level
     this.#throws = mode === 'throw'
-    this.#collected = within?.collected ?? { findings: [], parts: 0, omitted: 0, omittedErrors: 0 }
+    this.#collected = within?.collected ?? {
+      findings: [],
+      parts: 0,
+      omitted: 0,
+      omittedErrors: 0,
+      omitsTensor: false,
+    }
     this.#part = this.#collected.parts++
     this.#prefix = within?.prefix ?? ''
   }
@@ -90,6 +99,12 @@ export class Report {
     else this.#add('warning', lenientCode, message, place)
   }
 
+  /** A tensor that cannot be read, so that what is opened does not have it: its loss must not look like a success. */
+  omission(breaks: 'a rule' | 'no rule', code: ErrorCode, message: Lazy<string>, place: Lazy<Place>): void {
+    if (breaks === 'a rule' && this.level === 'strict') this.broken(code, message, place)
+    else this.#add('warning', code, message, place, true)
+  }
+
   /** Something legal that users should know of at any level. */
   note(code: FindingCode, message: Lazy<string>, place: Lazy<Place>): void {
     this.#add('warning', code, message, place)
@@ -97,13 +112,13 @@ export class Report {
 
   /** The state that `restore` returns to: what is read again reports its findings again. */
   mark(): ReportMark {
-    const { findings, omitted, omittedErrors } = this.#collected
-    return { kept: findings.length, omitted, omittedErrors }
+    const { findings, omitted, omittedErrors, omitsTensor } = this.#collected
+    return { kept: findings.length, omitted, omittedErrors, omitsTensor }
   }
 
-  restore({ kept, omitted, omittedErrors }: ReportMark): void {
+  restore({ kept, ...omissions }: ReportMark): void {
     this.#collected.findings.length = kept
-    Object.assign(this.#collected, { omitted, omittedErrors })
+    Object.assign(this.#collected, omissions)
   }
 
   /** In file order, part by part; a last finding counts those that were omitted. */
@@ -115,20 +130,31 @@ export class Report {
     return sorted
   }
 
-  #add(severity: Finding['severity'], code: FindingCode, message: Lazy<string>, place: Lazy<Place>): void {
+  #add(
+    severity: Finding['severity'],
+    code: FindingCode,
+    message: Lazy<string>,
+    place: Lazy<Place>,
+    omitsTensor = false,
+  ): void {
     const collected = this.#collected
     if (collected.findings.length < MAX_FINDINGS) {
       const { path, offset } = resolveLazy(place)
       const named = { path: this.#prefix + path, message: this.#prefix + resolveLazy(message) }
-      collected.findings.push({ part: this.#part, finding: { severity, code, offset, ...named } })
+      const omission = omitsTensor && { omitsTensor }
+      collected.findings.push({
+        part: this.#part,
+        finding: { severity, code, offset, ...named, ...omission },
+      })
       return
     }
     collected.omitted += 1
+    if (omitsTensor) collected.omitsTensor = true
     if (severity === 'error') collected.omittedErrors += 1
   }
 
   #omission(): Finding {
-    const { omitted, omittedErrors } = this.#collected
+    const { omitted, omittedErrors, omitsTensor } = this.#collected
     return {
       // The severity decides the exit code of a check, so an error must not hide behind a thousand warnings.
       severity: omittedErrors > 0 ? 'error' : 'warning',
@@ -136,6 +162,7 @@ export class Report {
       path: '',
       offset: 0,
       message: `${omitted} more findings (${omittedErrors} of them errors) are omitted after the first ${MAX_FINDINGS}.`,
+      ...(omitsTensor && { omitsTensor }),
     }
   }
 }

@@ -274,7 +274,11 @@ describe('outputs', () => {
       '--layout',
       'b_fs_yx_fsv16',
     ]
-    expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await runCli(args)).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/^Wrote 2 files, .*; 0 skipped, 0 failed\.\n$/),
+    })
     const undo = join(folder, 'undo.sh')
     expect(await runCli([...args, '--undo', undo])).toEqual({
       code: 0,
@@ -306,7 +310,9 @@ describe('outputs', () => {
       undo,
     ]
     const note = `tilework: ${undo} is empty: no change of layout needs a command to undo it.\n`
-    expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: note })
+    const { code, stdout, stderr } = await runCli(args)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toMatch(new RegExp(`^${note}Wrote 2 files, .*; 0 skipped, 0 failed\\.\n$`))
     expect(readFileSync(undo, 'utf8')).toBe('')
     expect((await runCli([...args, '--json', '--force'])).stderr).toBe('')
   })
@@ -516,6 +522,28 @@ describe('inputs of several parts', () => {
     rmSync(join(out, shards[0]!))
     expect((await run()).status).toBe('written')
     expect((await run()).status).toBe('skipped')
+  })
+
+  it.each([
+    ['of one file', (index: string, out: string) => [index, join(out, 'm.npz')], 1],
+    ['of many files', (index: string, out: string) => [index, index, '--out-dir', out, '--format', 'npz'], 1],
+    ['of one tensor', (index: string, out: string) => [index, join(out, 'm.npz'), '--tensor', 't0'], 0],
+  ])('a missing shard is said by the exit code of every run: %s', async (what, argsOf, expected) => {
+    const folder = inFolder(`missing shard ${what}`)
+    mkdirSync(folder)
+    const index = join(folder, 'm.safetensors.index.json')
+    const numbers = [0, 1].map((seed) => tensor(new Float32Array(100).fill(seed), { name: `t${seed}` }))
+    await save(index, numbers, { format: 'safetensors', maxShardBytes: 500 })
+    const files = readdirSync(folder).map((name) => join(folder, name))
+    rmSync(files.find((path) => path !== index && readFileSync(path).includes('"t1"'))!)
+    const out = join(folder, 'out')
+    mkdirSync(out)
+    for (let turn = 0; turn < 2; turn++) {
+      const { code, stderr } = await runCli(['convert', ...argsOf(index, out)])
+      expect(stderr).toMatch(/does not exist, so its tensors are omitted/)
+      expect(code).toBe(expected)
+      expect(existsSync(join(out, 'm.npz')) || existsSync(join(out, 'm.safetensors.index.npz'))).toBe(true)
+    }
   })
 })
 

@@ -19,6 +19,7 @@ import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
 const inFolder = temporaryFolder()
+const SUMS_ALONE = /^Wrote .*; 0 skipped, 0 failed\.\n$/
 
 describe('castLosses', () => {
   const f32 = (...values: number[]) => tensor(Float32Array.from(values))
@@ -98,8 +99,8 @@ describe('a cast that destroys values', () => {
     await write()
     const many = ['convert', input, '--out-dir', inFolder('many'), '--no-manifest', '--dtype']
     expect((await runCli([...many, 'int8'])).stderr).toContain('2 tensors lose values as int8')
-    expect((await runCli([...many, 'float16'])).stderr).toBe('')
-    expect((await runCli([...many, 'float16', '--format', 'npz'])).stderr).toBe('')
+    expect((await runCli([...many, 'float16'])).stderr).toMatch(SUMS_ALONE)
+    expect((await runCli([...many, 'float16', '--format', 'npz'])).stderr).toMatch(SUMS_ALONE)
   })
 
   it('is reported for the weights of a model', async () => {

@@ -16,7 +16,7 @@ import {
   type Shard,
   TileworkError,
 } from '../../index.js'
-import { EXIT, type ExitCode } from '../exit_codes.js'
+import type { ExitCode } from '../exit_codes.js'
 import { addReadOptions, inputError, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
@@ -37,6 +37,7 @@ import {
   parseQuantize,
   selectsTensors,
   undoCommands,
+  writtenExitCode,
 } from './convert_options.js'
 import { collectStaticShape } from './edit_arguments.js'
 import { KEEP_OLD_DATA } from './keep_old_data.js'
@@ -225,10 +226,10 @@ export async function convert(
       : convertInto(paths[0]!, outDir, flags, terminal, progress))
     progress.stop()
     print(report, flags, terminal)
+    return writtenExitCode(report.findings, flags)
   } finally {
     progress.stop()
   }
-  return EXIT.ok
 }
 
 async function isManyRun(paths: readonly string[], flags: ConvertFlags): Promise<boolean> {

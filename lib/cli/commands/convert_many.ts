@@ -20,7 +20,13 @@ import { type Progress, startProgress } from '../text/progress.js'
 import { errorReport, printError } from '../text/report_error.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
-import { type ConvertFlags, libraryOptions, selectsTensors, undoCommands } from './convert_options.js'
+import {
+  type ConvertFlags,
+  libraryOptions,
+  selectsTensors,
+  undoCommands,
+  writtenExitCode,
+} from './convert_options.js'
 import { UndoFile } from './undo_file.js'
 
 type ManyFlags = ConvertFlags & { readonly outDir: string }
@@ -129,6 +135,7 @@ class ManyReport {
       this.#printFindings(input, outcome.findings)
     }
     if (outcome.status === 'written') {
+      this.#exitCode = worse(this.#exitCode, writtenExitCode(outcome.findings, this.#flags))
       if (outcome.droppedNodes > 0) this.#droppedGraphs++
       this.#printLosses(input, outcome.losses)
     }
@@ -227,8 +234,8 @@ class ManyReport {
     if (failed > 0 && left > 0 && !signal.aborted) {
       this.#print(`Stopped at a failure; ${formatCount(left, 'file')} not started. --keep-going continues.`)
     }
-    // Without a terminal too where files were skipped: the log of a second run says so.
-    if (stderrIsTerminal || (skipped > 0 && !this.#flags.json)) {
+    // Without a terminal too: it is what the log of a nightly run is read for. With --json stdout has the summary.
+    if (stderrIsTerminal || !this.#flags.json) {
       const others = `${skipped} skipped, ${failed} failed`
       stderr.write(`Wrote ${formatCount(written, 'file')}, ${formatBytes(byteLength)}; ${others}.\n`)
     }

@@ -1,6 +1,7 @@
 /** The flags of `convert` as options of the library, and back as the command line that undoes a conversion. */
 import type {
   Dtype,
+  Finding,
   FormatName,
   ConvertOptions as LibraryOptions,
   Shard,
@@ -9,6 +10,7 @@ import type {
   ValueQuantization,
 } from '../../index.js'
 import { parseLayout, resolveDtype, TileworkError } from '../../index.js'
+import { EXIT, type ExitCode } from '../exit_codes.js'
 import { type ReadChoice, readChoice } from '../files/open_input.js'
 import { formatShape } from '../text/parse_shape.js'
 import { shellQuote } from '../text/shell_quote.js'
@@ -128,6 +130,13 @@ export function parseQuantize(text: string): ValueQuantization {
 /** True where the flags ask for tensors without their graph. */
 export function selectsTensors({ tensor, weightsOnly }: TensorFlags): boolean {
   return tensor !== undefined || weightsOnly === true
+}
+
+/** The exit code of a file that was written: a model without some of its tensors must not look like a success. */
+export function writtenExitCode(findings: readonly Finding[], { tensor }: TensorFlags): ExitCode {
+  // Whoever names the tensors has got all of these.
+  const isWhole = tensor !== undefined || !findings.some(({ omitsTensor }) => omitsTensor)
+  return isWhole ? EXIT.ok : EXIT.findings
 }
 
 /** The options of the library for one file. */

@@ -39,8 +39,12 @@ export class ArraySpan {
 
   /** A type that cannot be read. Lenient omits the array of a member, because other members may be fine. */
   refusedType(code: ErrorCode, message: string, path: string, at: number): void {
-    if (this.#init.member) this.deviation(code, `${message} The array is omitted.`, path, at)
-    else this.broken(code, message, path, at)
+    if (!this.#init.member) {
+      this.broken(code, message, path, at)
+      return
+    }
+    const omission = this.#about(`${message} The array is omitted.`)
+    this.#init.report.omission('a rule', code, omission, this.#place(path, at))
   }
 
   #about(message: string): string {

@@ -43,7 +43,7 @@ export function checkEntry(
       `; safetensors has ${[...RANK_OF_CODE.keys()].join(', ')}`,
     )
     const message = `${path} has the unknown dtype ${quote(dtype.value)}${end}`
-    report.deviation('ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
+    report.omission('a rule', 'ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
     return { name, nameAt, shape: [], ...range, typeRank: undefined }
   }
   const { bits, code, dtype: known } = TENSOR_CODES[rank]!
@@ -51,7 +51,7 @@ export function checkEntry(
   if (known === undefined) {
     const path = tensorPath(name)
     const message = `${path} has the dtype ${code}, which tilework does not support.`
-    report.note('ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
+    report.omission('no rule', 'ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
     return { name, nameAt, shape: [], ...range, typeRank: undefined }
   }
   return { name, nameAt, shape: extents, ...range, typeRank: rank }

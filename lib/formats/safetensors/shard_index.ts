@@ -221,7 +221,7 @@ async function openShard(
     }
     if (!isMissing(error)) throw error
     const message = `The shard ${quote(name)} does not exist, so its tensors are omitted: ${error.message}`
-    report.deviation('ERR_IO', message, place)
+    report.omission('a rule', 'ERR_IO', message, place)
     return undefined
   }
 }
@@ -253,7 +253,7 @@ function matchTensors(
     const index = table.find(name)
     if (index === undefined) {
       const message = `The shard ${quote(shard)} has no tensor ${quote(name)}, which the index assigns to it.`
-      report.deviation('ERR_NO_DATA', message, placeOf(name, at))
+      report.omission('a rule', 'ERR_NO_DATA', message, placeOf(name, at))
     } else if (table.isTensor(index)) {
       fileOf.set(name, position)
     }

@@ -174,6 +174,8 @@ async function convertAndNote(
   const outcome = { status: 'written', result } as const
   // A part that only the conversion has opened is not in the hash, so the file must not be skipped because of it.
   if (partsOf(file).length !== parts.length) return { outcome }
+  // Nor where tensors are missing: every run says so until the input is whole.
+  if (result.findings.some(({ omitsTensor }) => omitsTensor)) return { outcome }
   const output = await outputNote(input, result, options.open)
   return {
     outcome,
