@@ -69,7 +69,7 @@ interface Subscription {
 const subscriptions = new WeakMap<AbortSignal, Subscription>()
 
 /** @returns a function that unsubscribes; call it when the work has ended */
-function whenAborted(signal: AbortSignal, callback: () => void): () => void {
+export function whenAborted(signal: AbortSignal, callback: () => void): () => void {
   const { callbacks, callAll } = subscriptions.get(signal) ?? subscribe(signal)
   callbacks.add(callback)
   return () => {

@@ -4,6 +4,14 @@
  * @packageDocumentation
  */
 export { memoryBudget, setMemoryBudget } from './bytes/memory_budget.js'
+export type { RedirectPolicy, RemoteOptions } from './bytes/remote/remote_options.js'
+export { registerScheme } from './bytes/remote/schemes.js'
+export {
+  type RemoteObject,
+  type RemoteUpload,
+  RetryableError,
+  type UrlScheme,
+} from './bytes/remote/url_scheme.js'
 export type { HardLinkPolicy, SymlinkPolicy } from './bytes/sibling.js'
 export type { ByteRange, ByteSource } from './bytes/source.js'
 export { type Device, type DeviceChoice, devices } from './device/devices.js'

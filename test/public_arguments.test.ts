@@ -227,6 +227,10 @@ const CALLS: Readonly<Record<string, Call>> = {
   serialize: { run: serialize, args: () => [small(), { format: 'btf', signal, onProgress }] },
   'serialize a model': { run: serialize, args: () => [model(), { mode: 'canonical' }] },
   'serialize many': { run: serialize, args: () => [[small(), codes()], { format: 'safetensors' }] },
+  registerScheme: {
+    run: tilework.registerScheme,
+    args: () => ['tilework-test', { open: () => undefined, create: () => undefined }],
+  },
   setMemoryBudget: { run: setMemoryBudget, args: () => [budget] },
   setThreads: { run: setThreads, args: () => [1] },
   concat: { run: tilework.concat, args: () => [[small(), small()], { axis: 1 }] },

@@ -9,6 +9,8 @@ import { MemorySource } from './memory.js'
 import type { FileBelow } from './open_native.js'
 import { RangedFileSource } from './ranged_file.js'
 import { DEFAULT_INPUT_BYTES, isReceivedInput, type ReceivedInput, receive } from './receive.js'
+import type { RemoteOptions } from './remote/remote_options.js'
+import { openRemote, remoteUrl } from './remote/schemes.js'
 import type { ByteSource } from './source.js'
 import { UserSource } from './user_source.js'
 import { bytesOfBuffer } from './view_bytes.js'
@@ -24,13 +26,15 @@ export interface OpenSourceOptions {
   readonly guard?: boolean
   /** Limit for inputs that are received into memory. */
   readonly maxInputBytes?: number
+  /** For URLs of other machines. */
+  readonly remote?: RemoteOptions
 }
 
 /** What a source is made of. */
 export type SourceInput = string | URL | Uint8Array | ArrayBuffer | ByteSource | Blob | ReceivedInput
 
 /**
- * Opens a path, a `file:` URL, bytes in memory, a Blob, or a caller's own source, which the caller closes. A Response and
+ * Opens a path, a URL, bytes in memory, a Blob, or a caller's own source, which the caller closes. A Response and
  * a stream are received into memory first.
  *
  * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_LIMIT, ERR_NATIVE_LOAD
@@ -40,16 +44,11 @@ export async function openSource(input: SourceInput, options: OpenSourceOptions 
   if (mode !== 'map' && mode !== 'read') {
     throw new TileworkError('ERR_ARGUMENT', `mode is ${valueText(mode)}; it must be "map" or "read".`)
   }
-  if (typeof input === 'string') {
-    if (/^https?:\/\//i.test(input)) {
-      throw new TileworkError(
-        'ERR_ARGUMENT',
-        `${valueText(input)} is not a path; pass the Response: open(await fetch(url)).`,
-      )
-    }
-    return openPath(input, mode, guard)
+  if (typeof input === 'string' || isInstance(input, URL)) {
+    const url = remoteUrl(input)
+    if (url) return openRemote(url, options.remote)
+    return openPath(typeof input === 'string' ? input : pathOfUrl(input), mode, guard)
   }
-  if (isInstance(input, URL)) return openPath(pathOfUrl(input), mode, guard)
   if (isInstance(input, Uint8Array)) return new MemorySource(input)
   if (isInstance(input, ArrayBuffer)) return new MemorySource(bytesOfBuffer(input, 'memory'))
   if (isOwnSource(input)) return input
@@ -60,7 +59,7 @@ export async function openSource(input: SourceInput, options: OpenSourceOptions 
   if (readInput('The input', () => isByteSource(input))) return new UserSource(input as unknown as ByteSource)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `The input is ${valueText(input)}; it must be a path, a file: URL, a Uint8Array, an ArrayBuffer, a Blob, a Response, a byte stream, or an object with byteLength and read().`,
+    `The input is ${valueText(input)}; it must be a path, a URL, a Uint8Array, an ArrayBuffer, a Blob, a Response, a byte stream, or an object with byteLength and read().`,
   )
 }
 
@@ -79,10 +78,7 @@ function openPath(file: string | FileBelow, mode: 'map' | 'read', guard: boolean
 /** @throws TileworkError ERR_ARGUMENT for a URL that names no path of this machine */
 export function pathOfUrl(url: URL): string {
   if (url.protocol !== 'file:') {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `Only file: URLs have a path; this one is ${url.protocol} Pass the Response (await fetch(url)), a stream, or an object with byteLength and read().`,
-    )
+    throw new TileworkError('ERR_ARGUMENT', `Only file: URLs have a path; this one is ${url.protocol}`)
   }
   try {
     return fileURLToPath(url)

@@ -114,6 +114,7 @@ export function convertOptionNames(): string[] {
     'signal',
     'onProgress',
     'keepOldData',
+    'remote',
     'open',
     'weightsOnly',
     'quantizeTo',
@@ -446,7 +447,7 @@ async function write(
 ): Promise<number> {
   let byteLength = 0
   const saveOptions = Object.fromEntries(
-    [...writeOptionNames(), 'signal', 'keepOldData'].flatMap((name) => {
+    [...writeOptionNames(), 'signal', 'keepOldData', 'remote'].flatMap((name) => {
       const value = (options as Record<string, unknown>)[name]
       return value === undefined ? [] : [[name, value]]
     }),

@@ -26,7 +26,7 @@ import { type FilePair, pairOutputs } from './many/output_paths.js'
 import { type PairOutcome, runPairs, type SkippedResult } from './many/run_pairs.js'
 import { checkShard, type Shard, takeShard } from './many/shard.js'
 import { type ConvertManyProgress, type ConvertManySummary, Tally } from './many/tally.js'
-import { open, pathOf } from './open.js'
+import { open, pathOf, remoteUrlOf } from './open.js'
 
 export interface ConvertManyOnlyOptions {
   /** Folder of the outputs; it is created if necessary. An output has the name of its input. */
@@ -135,7 +135,9 @@ function readManyOptions(given: ConvertManyOptions): CheckedOptions {
     known,
   )
   const outDir = pathOf(options.outDir)
-  if (outDir === undefined) refuse('outDir', 'a path or a file: URL', options.outDir)
+  if (outDir === undefined || remoteUrlOf(options.outDir)) {
+    refuse('outDir', 'a path or a file: URL', options.outDir)
+  }
   const { base, jobs, manifest, shard } = options
   if (base !== undefined && typeof base !== 'string') refuse('base', 'a path', base)
   if (jobs !== undefined && !(Number.isInteger(jobs) && jobs >= 0 && jobs <= MAX_JOBS)) {

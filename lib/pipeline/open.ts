@@ -2,6 +2,9 @@
 import { inspect } from 'node:util'
 
 import { type OpenSourceOptions, openSource, pathOfUrl, type SourceInput } from '../bytes/open_source.js'
+import { checkRemoteOptions, type RemoteOptions } from '../bytes/remote/remote_options.js'
+import { openRemote, remoteUrl, siblingUrl } from '../bytes/remote/schemes.js'
+import { urlLabel } from '../bytes/remote/url_scheme.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { isInstance, readInput } from '../caller_input.js'
@@ -25,8 +28,8 @@ import { foreignFileError, unknownFormatError } from './foreign_file.js'
 import { selectTensor } from './select_tensors.js'
 
 /**
- * What can be opened: a path, a `file:` URL, bytes in memory, a Blob, a source of the caller's own; or a Response or byte
- * stream, which is received into memory up to `limits.inputBytes`.
+ * What can be opened: a path, a URL (`file:`, `https:`, `http:`, `s3:`, those of `registerScheme`), bytes in memory, a Blob,
+ * a source of the caller's own; or a Response or byte stream, which is received into memory up to `limits.inputBytes`.
  */
 export type Input = SourceInput
 
@@ -62,6 +65,8 @@ export interface OpenOptions {
    */
   readonly resolve?: (name: string) => Input | undefined | Promise<Input | undefined>
   readonly limits?: InputLimits
+  /** For URLs of other machines: how they are read. */
+  readonly remote?: RemoteOptions
   /** The message type of an ONNX file. Default: by content; `findings` names other types that are possible. */
   readonly message?: FileMessage
 }
@@ -214,9 +219,11 @@ type TensorOf<K extends Tensor['kind']> = Extract<Tensor, { readonly kind: K }>
 class SiblingFiles {
   readonly sources = new Map<string, ByteSource>()
   readonly #path: string | undefined
+  readonly #url: URL | undefined
   readonly #options: OpenOptions
 
   constructor(input: Input, options: OpenOptions) {
+    this.#url = remoteUrlOf(input)
     this.#path = pathOf(input)
     this.#options = options
   }
@@ -230,11 +237,17 @@ class SiblingFiles {
       const message = `The file refers to ${JSON.stringify(name)} beside it, and an input without a path has no folder; pass the file by the option resolve.`
       throw new TileworkError('ERR_UNSUPPORTED', message)
     }
-    const { symlinks = 'inside', hardLinks = 'refuse' } = this.#options
-    const policy = { symlinks, hardLinks: isSole ? hardLinks : 'allow' }
-    const source = await openSibling(this.#path, name, policy, sourceOptions(this.#options))
+    const source = this.#url
+      ? await openRemote(siblingUrl(this.#url, name), this.#options.remote)
+      : await this.#openBeside(this.#path, name, isSole)
     this.sources.set(name, source)
     return source
+  }
+
+  #openBeside(path: string, name: string, isSole: boolean): Promise<ByteSource> {
+    const { symlinks = 'inside', hardLinks = 'refuse' } = this.#options
+    const policy = { symlinks, hardLinks: isSole ? hardLinks : 'allow' }
+    return openSibling(path, name, policy, sourceOptions(this.#options))
   }
 
   async #resolve(name: string): Promise<ByteSource | undefined> {
@@ -308,12 +321,13 @@ async function openWithFormat(
   }
 }
 
-function sourceOptions({ mode, guard, limits }: OpenOptions): OpenSourceOptions {
+function sourceOptions({ mode, guard, limits, remote }: OpenOptions): OpenSourceOptions {
   const { inputBytes } = checkLimits(limits)
   return {
     ...(mode !== undefined && { mode }),
     ...(guard !== undefined && { guard }),
     ...(inputBytes !== undefined && { maxInputBytes: inputBytes }),
+    ...(remote !== undefined && { remote }),
   }
 }
 
@@ -327,6 +341,7 @@ const OPTION_NAMES = {
   hardLinks: true,
   resolve: true,
   limits: true,
+  remote: true,
   message: true,
 } as const satisfies Record<keyof OpenOptions, true>
 
@@ -347,7 +362,8 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
       `Unknown option ${valueText(unknown)}; expected one of: ${known}.`,
     )
   }
-  const { level = 'lenient', limits, guard, message, resolve } = options
+  const { level = 'lenient', limits, guard, message, resolve, remote } = options
+  if (remote !== undefined) checkRemoteOptions(remote)
   if (resolve !== undefined && typeof resolve !== 'function') {
     throw new TileworkError('ERR_ARGUMENT', `resolve must be a function; it is ${valueText(resolve)}.`)
   }
@@ -371,11 +387,18 @@ function checkChoice(option: string, value: unknown, choices: readonly [string, 
 }
 
 /**
- * The path of an input that has one.
+ * The path of an input that has one; for a URL of another machine its text, without query, which has the same extension.
  *
- * @throws TileworkError ERR_ARGUMENT for a URL that names no path of this machine
+ * @throws TileworkError ERR_ARGUMENT for a URL that names no path of this machine and has no known scheme
  */
 export function pathOf(input: unknown): string | undefined {
+  const url = remoteUrlOf(input)
+  if (url) return urlLabel(url)
   if (typeof input === 'string') return input
   return isInstance(input, URL) ? pathOfUrl(input) : undefined
+}
+
+/** The URL of an input or a target on another machine. @throws TileworkError ERR_ARGUMENT for an unknown scheme */
+export function remoteUrlOf(input: unknown): URL | undefined {
+  return typeof input === 'string' || isInstance(input, URL) ? remoteUrl(input) : undefined
 }

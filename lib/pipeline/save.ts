@@ -5,11 +5,18 @@
  * A path is written through a temporary file in the same folder, which replaces the target only when every byte is on
  * disk: a failed write leaves the old file as it was.
  */
-import { basename, dirname } from 'node:path'
+import { devNull } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { Writable } from 'node:stream'
 import { Allowance } from '../bytes/allowance.js'
 import type { IdentifiedFile } from '../bytes/file_identity.js'
 import { withBorrowedMemory } from '../bytes/memory_budget.js'
+import {
+  type CheckedRemoteOptions,
+  checkRemoteOptions,
+  type RemoteOptions,
+} from '../bytes/remote/remote_options.js'
+import { siblingUrl } from '../bytes/remote/schemes.js'
 import type { ByteSource } from '../bytes/source.js'
 import { resultBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, isInstance, readInput } from '../caller_input.js'
@@ -39,8 +46,9 @@ import type { Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import { chunksOf } from './chunks.js'
 import { withFolder } from './folder_lock.js'
-import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
+import { type OpenedFile, type OpenFile, openedFile, pathOf, remoteUrlOf } from './open.js'
 import { ProgressReport, type SaveProgress } from './progress.js'
+import { remoteSink } from './remote_sink.js'
 import { endJournal, hasJournal, removeLeftovers, removeUnnamed, writeJournal } from './save_journal.js'
 import { memorySink, pathSink, type SiblingSink, type Sink, siblingSink, streamSink } from './sink.js'
 import { writeChunks } from './write_chunks.js'
@@ -51,6 +59,9 @@ const WORKING_BYTES = 8 * 1024 * 1024
 /** Files that all saves together may have open for writing: many systems allow a process 1,024 descriptors. */
 const MAX_OUTPUT_FILES = 256
 const openFiles = new Allowance(MAX_OUTPUT_FILES)
+
+/** Where a file for another machine is planned: formats look there for names that are taken, and a device has none. */
+const NO_FOLDER = devNull
 
 export type SerializeOptions = {
   /**
@@ -68,6 +79,8 @@ export type SaveOptions = SerializeOptions & {
    * are removed once the new file has its name.
    */
   readonly keepOldData?: boolean
+  /** For a target on another machine: how it is written. */
+  readonly remote?: RemoteOptions
 }
 
 /**
@@ -86,8 +99,8 @@ interface PlannedFile {
 }
 
 /**
- * Saves tensors, or an open file, to a path or a stream. The extension of the path decides the format. A stream has none: name
- * the option `format`, or tensors are written as BTF.
+ * Saves tensors, or an open file, to a path, a URL (`s3:`, those of `registerScheme`) or a stream. The extension of the path
+ * decides the format. A stream has none: name the option `format`, or tensors are written as BTF.
  *
  * @throws TileworkError ERR_UNSUPPORTED before anything is written for what the format cannot hold, such as the graph of
  * a model of another format; ERR_IO;
@@ -100,6 +113,8 @@ export async function save(
 ): Promise<void> {
   const options = readSaveOptions(given, 'save')
   throwIfAborted(options.signal)
+  const url = remoteUrlOf(target)
+  if (url) return saveToUrl(url, content, options)
   const path = pathOf(target)
   if (path !== undefined) return saveToPath(path, content, options)
   const planned = await planFile(content, options, path)
@@ -115,7 +130,7 @@ export async function save(
  * @throws TileworkError ERR_ARGUMENT for an option that neither a save nor any writer has, and a listener that is none
  */
 function readSaveOptions<Options extends SaveOptions>(given: Options, call: string): Options {
-  const own = ['format', 'signal', 'onProgress', ...(call === 'save' ? ['keepOldData'] : [])]
+  const own = ['format', 'signal', 'onProgress', ...(call === 'save' ? ['keepOldData', 'remote'] : [])]
   const known = [...own, ...writeOptionNames()]
   checkOptions<Record<string, unknown>>(given, call, known)
   const options = readInput(`The options of ${call}`, () => ({ ...given }))
@@ -150,6 +165,48 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
       await writeModel(path, await planFile(again, options, path), options, { isAlone, leftovers })
     }),
   )
+}
+
+/**
+ * Saves to another machine. Files that the main one refers to are there before it is; data of an earlier save that the new
+ * file does not refer to stay, because nobody knows who else reads them.
+ */
+async function saveToUrl(url: URL, content: Saveable, options: SaveOptions): Promise<void> {
+  const { signal } = options
+  const remote = { ...checkRemoteOptions(options.remote), ...(signal && { signal }) }
+  const planned = await planFile(
+    content,
+    options,
+    join(NO_FOLDER, basename(decodeURIComponent(url.pathname))),
+  )
+  await withMeans(planned, signal, async () => {
+    const files = await openRemoteFiles(url, planned.plan, remote)
+    await orAbort(files, async () => {
+      await writeContents(files, planned, options)
+      // All parts are there before the first object appears.
+      await Promise.all(files.map(({ sink }) => sink.sync?.()))
+      for (const { sink } of files) await sink.commit()
+    })
+  })
+}
+
+/** The main file is the last. */
+async function openRemoteFiles(
+  url: URL,
+  plan: WritePlan,
+  remote: CheckedRemoteOptions,
+): Promise<readonly OutputFile[]> {
+  const parts = (plan.siblings ?? []).map((sibling) => ({ plan: sibling, at: siblingUrl(url, sibling.name) }))
+  const files: OutputFile[] = []
+  try {
+    for (const { plan: part, at } of [...parts, { plan, at: url }]) {
+      files.push({ ...part, sink: await remoteSink(at, remote, part.byteLength) })
+    }
+    return files
+  } catch (error) {
+    await Promise.all(files.map(({ sink }) => sink.abort(error)))
+    throw error
+  }
 }
 
 /**
@@ -251,7 +308,7 @@ function isUnchanged(
   { source }: OpenedFile,
   path: string | undefined,
   format: FormatEntry,
-  { format: _, signal, onProgress, keepOldData, ...writeOptions }: SaveOptions,
+  { format: _, signal, onProgress, keepOldData, remote, ...writeOptions }: SaveOptions,
 ): boolean {
   if (Object.values(writeOptions).some((value) => value !== undefined)) return false
   const [from, to] = [source.label, path].map((name) => extensionOf(format, name))

@@ -106,7 +106,7 @@ describe('inputs that cannot be opened', () => {
     {},
     { byteLength: -1, read() {} },
     { byteLength: 5 },
-    new URL('https://example.org/x'),
+    new URL('gopher://example.org/x'),
   ])('%s', async (input) => {
     await expect(openSource(input as never)).rejects.toThrow(code('ERR_ARGUMENT'))
   })

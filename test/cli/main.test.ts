@@ -104,7 +104,11 @@ describe.skipIf(!isBuilt)('the process', () => {
     })
     const ended = end(child)
     child.stdin.end(`${input}\0`)
-    expect(await ended).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(await ended).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/^Wrote 1 file, .*; 0 skipped, 0 failed\.\n$/),
+    })
     expect(readdirSync(output)).toContain('listed.btf')
   })
 

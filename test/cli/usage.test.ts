@@ -123,7 +123,7 @@ describe('wrong use', () => {
       '--jobs must be a whole number from 0 (one per CPU); it is "-1".',
     ],
     [['convert', 'test/fixtures', '--out-dir', 'd', '--keep-going'], "a pattern such as '"],
-    [['inspect', 'https://example.org/a.npy'], 'pass the Response: open(await fetch(url)).'],
+    [['inspect', 'ftp://example.org/a.npy'], 'known are file:, http:, https:, s3:'],
     [['layout', 'nchw', '--shape', '1,2,2,2', '--svg', 'l.png'], 'name a file that ends in .svg, not l.png.'],
     [['convert', 'no/*.btf', 'd'], "tilework convert 'no/*.btf' --out-dir d"],
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'nope'], 'The base folder nope does not exist.'],

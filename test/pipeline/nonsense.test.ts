@@ -84,7 +84,7 @@ describe.each(NONSENSE.map((value) => [value]))('%s', (value) => {
   })
 })
 
-test.each(['http://example.com/x.btf', 'file://server/x.btf'])('save to %s', async (url) => {
+test.each(['gopher://example.com/x.btf', 'file://server/x.btf'])('save to %s', async (url) => {
   await expect(save(new URL(url), small)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   await expect(open(new URL(url))).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
 })

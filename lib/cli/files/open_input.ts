@@ -1,11 +1,20 @@
 /** Opens the input of a command, and marks a failure to do so, for the message and the exit code. */
 import { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
-import { type Input, type OpenFile, type OpenOptions, open, TileworkError } from '../../index.js'
+import {
+  type Input,
+  type OpenFile,
+  type OpenOptions,
+  open,
+  type RedirectPolicy,
+  TileworkError,
+} from '../../index.js'
 import type { Terminal } from '../text/terminal.js'
 
 /** Flags for reading inputs, named as the options of `open`. */
-export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks' | 'hardLinks'>
+export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks' | 'hardLinks'> & {
+  readonly redirects?: RedirectPolicy
+}
 
 /** A failure to open an input. */
 export class InputError extends Error {
@@ -45,15 +54,24 @@ export function addReadOptions(command: Command): Command {
         .choices(['refuse', 'allow'])
         .default('refuse'),
     )
+    .addOption(
+      new Option(
+        '--redirects <policy>',
+        'where redirects of a URL may lead: the same host, also hosts with public addresses, or anywhere',
+      )
+        .choices(['same-host', 'public', 'any'])
+        .default('same-host'),
+    )
 }
 
 /** The options for `open` and `check`. */
-export function readChoice({ mode, guard, symlinks, hardLinks }: ReadChoice): ReadChoice {
+export function readChoice({ mode, guard, symlinks, hardLinks, redirects }: ReadChoice): OpenOptions {
   return {
     ...(mode && { mode }),
     ...(guard && { guard }),
     ...(symlinks && { symlinks }),
     ...(hardLinks && { hardLinks }),
+    ...(redirects && { remote: { redirects } }),
   }
 }
 

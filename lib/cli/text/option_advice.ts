@@ -3,6 +3,7 @@
 const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = [
   [/symlinks: 'follow' allows it\.$/, '--symlinks follow allows it.'],
   [/hardLinks: 'allow' allows it\.$/, '--hard-links allow allows it.'],
+  [/; the option remote: \{ redirects: '(\w+)' \} allows that\.$/, '; --redirects $1 allows that.'],
   [/ with the option tensors\.$/, " with --tensor NAME or --tensor '#INDEX'."],
   [/; set base to a folder above both to keep their paths\.$/, '; --base DIR keeps their paths below DIR.'],
   [/ with the option nul\.$/, ' with --null.'],

@@ -1,0 +1,301 @@
+/**
+ * Objects under `https:` and `http:` URLs, read by range requests (RFC 9110, section 14). All requests ask for the version
+ * that the first one found, by its entity tag or its time.
+ */
+import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import https from 'node:https'
+import { whenAborted } from '../../cancel.js'
+import { TileworkError } from '../../errors.js'
+import { valueText } from '../../value_text.js'
+import { DEFAULT_INPUT_BYTES } from '../receive.js'
+import { RedirectGuard } from './redirect_guard.js'
+import type { CheckedRemoteOptions } from './remote_options.js'
+import { type RemoteObject, RetryableError, urlLabel } from './url_scheme.js'
+
+/** Statuses after which the same request may succeed. */
+export const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
+/** Failures of a connection after which the next one may succeed. */
+const RETRYABLE_CODES: ReadonlySet<string> = new Set([
+  'EAI_AGAIN',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+/** As many as curl and browsers follow at most, rounded down. */
+const MAX_REDIRECTS = 10
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly bytes: Uint8Array
+}
+
+/**
+ * Opens the object under a URL by one request for its first bytes.
+ *
+ * @throws RetryableError for a failure that may pass
+ * @throws TileworkError ERR_IO; ERR_LIMIT where the server ignores ranges and the object is too long to be received whole
+ */
+export async function openHttpObject(
+  url: URL,
+  options: CheckedRemoteOptions,
+  headBytes: number,
+): Promise<RemoteObject> {
+  const connection = new HttpConnection(url, options)
+  try {
+    const { status, headers, bytes } = await connection.get({ range: [0, headBytes] })
+    if (status === 200) return receivedObject(connection, bytes)
+    const byteLength = totalOf(headers, bytes, connection.label)
+    return new HttpObject(connection, { byteLength, head: bytes, headers })
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+/** The object of a server that ignores ranges: the first answer is all of it. */
+function receivedObject(connection: HttpConnection, bytes: Uint8Array): RemoteObject {
+  return {
+    byteLength: bytes.byteLength,
+    label: connection.label,
+    read: async (start, end) => bytes.slice(start, end),
+    close: () => connection.close(),
+  }
+}
+
+class HttpObject implements RemoteObject {
+  readonly byteLength: number
+  readonly label: string
+  readonly head: Uint8Array
+  readonly #connection: HttpConnection
+  readonly #version: Version
+
+  constructor(
+    connection: HttpConnection,
+    first: { readonly byteLength: number; readonly head: Uint8Array; readonly headers: IncomingHttpHeaders },
+  ) {
+    this.#connection = connection
+    this.label = connection.label
+    this.byteLength = first.byteLength
+    this.head = first.head
+    this.#version = new Version(first.headers)
+  }
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    const { label } = this
+    const answer = await this.#connection.get({ range: [start, end], headers: this.#version.conditions })
+    if (answer.status !== 206 || !this.#version.isSame(answer.headers)) throw changedError(label)
+    if (totalOf(answer.headers, answer.bytes, label, start) !== this.byteLength) throw changedError(label)
+    if (answer.bytes.byteLength === end - start) return answer.bytes
+    throw new RetryableError(`the response has ${answer.bytes.byteLength} of ${end - start} bytes`)
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+}
+
+/** What identifies the version of an object. */
+class Version {
+  /** Headers that let the server refuse (412) where the object has changed. */
+  readonly conditions: Record<string, string>
+  readonly #etag: string | undefined
+  readonly #time: string | undefined
+
+  constructor({ etag, 'last-modified': time }: IncomingHttpHeaders) {
+    this.#etag = etag
+    this.#time = time
+    // A weak tag never matches If-Match (RFC 9110, section 13.1.1); it is compared here.
+    if (etag !== undefined && !etag.startsWith('W/')) this.conditions = { 'if-match': etag }
+    else this.conditions = time === undefined ? {} : { 'if-unmodified-since': time }
+  }
+
+  isSame({ etag, 'last-modified': time }: IncomingHttpHeaders): boolean {
+    return this.#etag === undefined ? time === this.#time : etag === this.#etag
+  }
+}
+
+/** Requests to one URL, and to where it redirects. */
+class HttpConnection {
+  readonly label: string
+  readonly #options: CheckedRemoteOptions
+  readonly #original: URL
+  readonly #guard: RedirectGuard
+  /** Kept for one object, because its sockets obey the rules for its redirects. */
+  readonly #agents = {
+    'http:': new http.Agent({ keepAlive: true }),
+    'https:': new https.Agent({ keepAlive: true }),
+  }
+  /** Where the last redirect led. */
+  #current: URL
+
+  constructor(url: URL, options: CheckedRemoteOptions) {
+    this.label = urlLabel(url)
+    this.#options = options
+    this.#original = url
+    this.#current = url
+    this.#guard = new RedirectGuard(url, options.redirects)
+  }
+
+  /** Asks for a range; the status of the answer is 206, or 200 where the server ignored the range of a first request. */
+  async get(request: RangeRequest): Promise<Answer> {
+    const answer = await this.#follow(request)
+    // The target of a redirect is often signed for minutes only.
+    if (answer.status < 400 || this.#current === this.#original) return this.#checked(answer)
+    this.#current = this.#original
+    return this.#checked(await this.#follow(request))
+  }
+
+  async #follow(request: RangeRequest): Promise<Answer> {
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      const answer = await this.#send(this.#current, request)
+      if (!REDIRECTS.has(answer.status)) return answer
+      this.#current = this.#guard.target(this.#current, answer.headers.location, this.label)
+    }
+    throw new TileworkError('ERR_IO', `${this.label}: more than ${MAX_REDIRECTS} redirects.`, {
+      path: this.label,
+    })
+  }
+
+  #checked(answer: Answer): Answer {
+    const { status, headers } = answer
+    if (status === 206 || status === 200) return answer
+    // The answer for the first bytes of an empty object (RFC 9110, section 15.5.17).
+    if (status === 416 && headers['content-range'] === 'bytes */0') {
+      return { status: 200, headers, bytes: new Uint8Array(0) }
+    }
+    if (status === 412 || status === 416) throw changedError(this.label)
+    const text = http.STATUS_CODES[status] ?? ''
+    if (RETRYABLE_STATUS.has(status)) {
+      throw new RetryableError(`the response has status ${status} ${text}`.trimEnd(), {
+        wait: waitOf(headers),
+      })
+    }
+    const message = `${this.label}: the response has status ${`${status} ${text}`.trimEnd()}; it must be 2xx.`
+    throw new TileworkError('ERR_IO', message, { path: this.label })
+  }
+
+  #send(url: URL, { range: [start, end], headers: conditions = {} }: RangeRequest): Promise<Answer> {
+    const { timeout, signal, headers } = this.#options
+    const isHttps = url.protocol === 'https:'
+    const isOwnHost = url.host === this.#original.host
+    return new Promise((resolve, reject) => {
+      const request = (isHttps ? https : http).request(url, {
+        agent: this.#agents[isHttps ? 'https:' : 'http:'],
+        headers: {
+          ...(isOwnHost && lowerCased(headers)),
+          ...conditions,
+          // The bytes of the object, not of a compressed form of it.
+          'accept-encoding': 'identity',
+          range: `bytes=${start}-${end - 1}`,
+        },
+        ...this.#guard.connectOptions(url),
+      })
+      // Not by the option of a request, which adds a listener each time: Node warns of more than ten.
+      const unsubscribe = signal && whenAborted(signal, () => request.destroy(new Error('aborted')))
+      request.on('close', () => unsubscribe?.())
+      const fail = (error: Error): void => reject(retryable(error))
+      request.on('error', fail)
+      request.setTimeout(timeout, () => request.destroy(new RetryableError(`no byte came for ${timeout} ms`)))
+      request.on('response', (response) => receiveAnswer(response, end - start).then(resolve, fail))
+      request.end()
+    })
+  }
+
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy()
+  }
+}
+
+interface RangeRequest {
+  /** First byte, and the one after the last. */
+  readonly range: readonly [number, number]
+  readonly headers?: Record<string, string>
+}
+
+/** The body of an answer: the range that was asked for, or the object. An answer without either needs no body. */
+async function receiveAnswer(response: IncomingMessage, rangeBytes: number): Promise<Answer> {
+  const { statusCode: status = 0, headers } = response
+  if (status !== 206 && status !== 200) {
+    response.resume()
+    return { status, headers, bytes: new Uint8Array(0) }
+  }
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') {
+    response.destroy()
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `The server sends the object with the content-encoding ${valueText(encoding)}; its ranges are not those of the file.`,
+    )
+  }
+  const bytes = await receiveBytes(response, status === 206 ? rangeBytes : DEFAULT_INPUT_BYTES)
+  const length = Number(headers['content-length'] ?? bytes.byteLength)
+  if (length !== bytes.byteLength)
+    throw new RetryableError(`the response has ${bytes.byteLength} of ${length} bytes`)
+  return { status, headers, bytes }
+}
+
+async function receiveBytes(response: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
+  const announced = Number(response.headers['content-length'] ?? 0)
+  const tooLong = (): TileworkError =>
+    new TileworkError(
+      'ERR_LIMIT',
+      `The response has more than ${maxBytes} bytes, and the server sends no ranges.`,
+    )
+  if (announced > maxBytes) {
+    response.destroy()
+    throw tooLong()
+  }
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk)
+    length += chunk.byteLength
+    // Leaving the loop destroys the response.
+    if (length > maxBytes) throw tooLong()
+  }
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+}
+
+/** The length of the object, after a check that the answer is the range that starts at `start`. */
+function totalOf(
+  { 'content-range': text }: IncomingHttpHeaders,
+  bytes: Uint8Array,
+  label: string,
+  start = 0,
+): number {
+  const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(text ?? '')?.map(Number) ?? []
+  const isRange = first === start && last === start + bytes.byteLength - 1 && bytes.byteLength > 0
+  if (isRange && Number.isSafeInteger(total) && last! < total!) return total!
+  const message = `the response for the bytes from ${start} has ${bytes.byteLength} bytes and the content-range ${valueText(text)}.`
+  throw new TileworkError('ERR_IO', `${label}: ${message}`, { path: label })
+}
+
+function changedError(label: string): TileworkError {
+  return new TileworkError('ERR_FILE_CHANGED', `${label} has changed since it was opened.`, { path: label })
+}
+
+/** Broken connections may pass; unknown names, wrong certificates and what this process decided do not. */
+function retryable(error: Error): Error {
+  const { code } = error as NodeJS.ErrnoException
+  return code !== undefined && RETRYABLE_CODES.has(code)
+    ? new RetryableError(error.message, { cause: error })
+    : error
+}
+
+/** Milliseconds of Retry-After, a number of seconds or a date; 0 without one. */
+function waitOf({ 'retry-after': text }: IncomingHttpHeaders): number {
+  if (text === undefined) return 0
+  const wait = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return wait > 0 ? wait : 0
+}
+
+/** One spelling of each name, so that those of tilework win. */
+function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}

@@ -1,0 +1,89 @@
+/** Decides where redirects may lead, by name and, when the connection is made, by address. */
+import dns, { type LookupAddress, type LookupOptions } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { TileworkError } from '../../errors.js'
+import { valueText } from '../../value_text.js'
+import { isPublicAddress } from './private_address.js'
+import type { RedirectPolicy } from './remote_options.js'
+import { urlLabel } from './url_scheme.js'
+
+export class RedirectGuard {
+  readonly #original: URL
+  readonly #policy: RedirectPolicy
+
+  constructor(original: URL, policy: RedirectPolicy) {
+    this.#original = original
+    this.#policy = policy
+  }
+
+  /**
+   * The URL that an answer redirects to.
+   *
+   * @throws TileworkError ERR_IO for a location that is no HTTP URL or not allowed
+   */
+  target(from: URL, location: string | undefined, label: string): URL {
+    if (location === undefined || !URL.canParse(location, from.href)) {
+      throw refused(label, `the redirect leads to ${valueText(location)}, which is no URL`)
+    }
+    const target = new URL(location, from)
+    const { protocol } = target
+    if (protocol !== 'https:' && protocol !== 'http:') {
+      throw refused(label, `the redirect leads to the scheme ${valueText(protocol)}`)
+    }
+    if (protocol === 'http:' && from.protocol === 'https:') {
+      throw refused(
+        label,
+        'the redirect leads from https: to http:, where others can read and change the bytes',
+      )
+    }
+    if (target.host === this.#original.host || this.#policy === 'any') return target
+    if (this.#policy === 'same-host') {
+      throw refused(
+        label,
+        `the redirect leads to another host, ${target.host}; the option remote: { redirects: 'public' } allows that`,
+      )
+    }
+    const address = hostAddress(target)
+    if (isIP(address) !== 0 && !isPublicAddress(address)) throw privateError(urlLabel(target), address)
+    return target
+  }
+
+  /** Options of a request: names of other hosts must have public addresses only, also when they are asked for again. */
+  connectOptions(url: URL): { readonly lookup?: LookupFunction } {
+    if (this.#policy !== 'public' || url.host === this.#original.host) return {}
+    return { lookup: (name, options, callback) => lookUpPublic(urlLabel(url), name, options, callback) }
+  }
+}
+
+/** The host without the brackets of an IPv6 address. */
+function hostAddress({ hostname }: URL): string {
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
+}
+
+/** The connection is made to the addresses that were checked, so that a second answer of the name server is never used. */
+function lookUpPublic(
+  label: string,
+  name: string,
+  options: LookupOptions,
+  callback: Parameters<LookupFunction>[2],
+): void {
+  dns.lookup(name, { ...options, all: true }, (error, addresses) => {
+    if (error) return callback(error, '')
+    const inside = addresses.find(({ address }) => !isPublicAddress(address))
+    if (inside) return callback(privateError(label, inside.address), '')
+    if (options.all) return callback(null, addresses)
+    const [first] = addresses as [LookupAddress]
+    return callback(null, first.address, first.family)
+  })
+}
+
+function privateError(label: string, address: string): TileworkError {
+  return refused(
+    label,
+    `a redirect leads to ${address}, which is not a public address; the option remote: { redirects: 'any' } allows that`,
+  )
+}
+
+function refused(label: string, reason: string): TileworkError {
+  return new TileworkError('ERR_IO', `${label}: ${reason}.`, { path: label })
+}

@@ -1,0 +1,101 @@
+/** How remote objects are read and written. */
+import { checkOptions, readInput } from '../../caller_input.js'
+import { throwIfAborted } from '../../cancel.js'
+import { TileworkError } from '../../errors.js'
+import { valueText } from '../../value_text.js'
+
+/**
+ * Where redirects may lead: only to the host of the URL; also to other hosts whose addresses are all public; or anywhere,
+ * loopback and private networks included.
+ */
+export type RedirectPolicy = 'same-host' | 'public' | 'any'
+
+export interface RemoteOptions {
+  /** Headers of each HTTP request, such as `authorization`. A redirect to another host does not get them. */
+  readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Default `same-host`: who answers a URL must not choose what else this process asks. Model hubs that redirect to a
+   * content network need `public`.
+   */
+  readonly redirects?: RedirectPolicy
+  /** Milliseconds without a byte after which a request has failed. Default 30,000. */
+  readonly timeout?: number
+  /** How often a request is repeated after a failure that may pass: 408, 425, 429, 5xx, a broken connection. Default 5. */
+  readonly retries?: number
+  /** Requests at the same time for one object. Default 6, as browsers do. */
+  readonly connections?: number
+  /** Memory for blocks that were read, for each object. Default 64 MiB. */
+  readonly cacheBytes?: number
+  /** Ends every request of the open file with ERR_ABORTED. */
+  readonly signal?: AbortSignal
+  /** Settings of `S3Client` of `@aws-sdk/client-s3`, such as `region`, `endpoint`, `forcePathStyle`, `credentials`. */
+  readonly s3?: object
+}
+
+/** All options that have a default, with it. */
+export interface CheckedRemoteOptions extends RemoteOptions {
+  readonly headers: Readonly<Record<string, string>>
+  readonly redirects: RedirectPolicy
+  readonly timeout: number
+  readonly retries: number
+  readonly connections: number
+  readonly cacheBytes: number
+}
+
+const DEFAULTS = {
+  headers: {},
+  redirects: 'same-host',
+  timeout: 30_000,
+  retries: 5,
+  connections: 6,
+  cacheBytes: 64 * 1024 ** 2,
+} as const satisfies RemoteOptions
+
+/** Upper bounds that no use needs; a larger number is a mistake of unit. */
+const MAX_NUMBERS = {
+  // setTimeout takes 31 bits.
+  timeout: 2 ** 31 - 1,
+  retries: 100,
+  connections: 256,
+  cacheBytes: Number.MAX_SAFE_INTEGER,
+}
+
+const NAMES: readonly (keyof RemoteOptions)[] = [
+  ...(Object.keys(DEFAULTS) as (keyof RemoteOptions)[]),
+  'signal',
+  's3',
+]
+
+/** @throws TileworkError ERR_ARGUMENT; ERR_ABORTED for a signal that has fired */
+export function checkRemoteOptions(given: RemoteOptions = {}): CheckedRemoteOptions {
+  checkOptions(given, 'remote', NAMES)
+  const options = readInput('The options of remote', () => ({
+    ...DEFAULTS,
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+  })) as CheckedRemoteOptions
+  throwIfAborted(options.signal)
+  for (const [name, max] of Object.entries(MAX_NUMBERS)) {
+    const value = options[name as keyof typeof MAX_NUMBERS]
+    const min = name === 'retries' || name === 'cacheBytes' ? 0 : 1
+    if (Number.isInteger(value) && value >= min && value <= max) continue
+    throw wrong(`remote.${name}`, value, `a whole number from ${min} to ${max}`)
+  }
+  if (!['same-host', 'public', 'any'].includes(options.redirects)) {
+    throw wrong('remote.redirects', options.redirects, '"same-host", "public" or "any"')
+  }
+  checkObject('s3', options.s3 ?? {})
+  checkObject('headers', options.headers)
+  for (const [name, value] of Object.entries(options.headers)) {
+    // node:http refuses other characters itself; a value of another type would become "[object Object]".
+    if (typeof value !== 'string') throw wrong(`remote.headers[${valueText(name)}]`, value, 'a string')
+  }
+  return options
+}
+
+function checkObject(name: string, value: unknown): void {
+  if (typeof value !== 'object' || value === null) throw wrong(`remote.${name}`, value, 'an object')
+}
+
+function wrong(name: string, value: unknown, expected: string): TileworkError {
+  return new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(value)}; it must be ${expected}.`)
+}

@@ -1,0 +1,44 @@
+/** Repeats requests that failed for a reason that may pass. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { throwIfAborted } from '../../cancel.js'
+import { TileworkError } from '../../errors.js'
+import { systemError } from '../system_error.js'
+import type { CheckedRemoteOptions } from './remote_options.js'
+import { RetryableError } from './url_scheme.js'
+
+/** Milliseconds of the first wait at most; each further one at most twice as long. */
+const FIRST_WAIT = 100
+const LONGEST_WAIT = 10_000
+/** Milliseconds that a server may make us wait by Retry-After. */
+const LONGEST_ASKED_WAIT = 60_000
+
+/**
+ * Runs `request`, and again after each RetryableError. Each wait is random between 0 and its bound ("full jitter"), so that
+ * many clients of one server do not come back at the same moment.
+ *
+ * @throws TileworkError ERR_IO after the last attempt; ERR_ABORTED; at once for every other error
+ */
+export async function withRetries<T>(
+  label: string,
+  { retries, signal }: Pick<CheckedRemoteOptions, 'retries' | 'signal'>,
+  request: () => Promise<T>,
+): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    throwIfAborted(signal)
+    try {
+      return await request()
+    } catch (error) {
+      throwIfAborted(signal)
+      if (!(error instanceof RetryableError)) throw systemError.from(label, error)
+      if (attempt === retries) throw lastError(label, error, attempt + 1)
+      const bound = Math.min(FIRST_WAIT * 2 ** attempt, LONGEST_WAIT)
+      const wait = Math.max(Math.random() * bound, Math.min(error.wait, LONGEST_ASKED_WAIT))
+      await delay(wait, undefined, signal && { signal }).catch(() => throwIfAborted(signal))
+    }
+  }
+}
+
+function lastError(label: string, error: RetryableError, attempts: number): TileworkError {
+  const times = attempts === 1 ? '' : `, in each of ${attempts} attempts`
+  return new TileworkError('ERR_IO', `${label}: ${error.message}${times}.`, { path: label, cause: error })
+}

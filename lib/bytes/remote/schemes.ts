@@ -1,0 +1,108 @@
+/** The schemes of URLs that `open` and `save` take, those of tilework and those that a program adds. */
+import { checkObject, readInput } from '../../caller_input.js'
+import { TileworkError } from '../../errors.js'
+import { valueText } from '../../value_text.js'
+import type { ByteSource } from '../source.js'
+import { BLOCK_BYTES, CachedSource } from './cached_source.js'
+import { openHttpObject } from './http_object.js'
+import { type CheckedRemoteOptions, checkRemoteOptions, type RemoteOptions } from './remote_options.js'
+import { withRetries } from './retry.js'
+import { type RemoteUpload, type UrlScheme, urlLabel } from './url_scheme.js'
+
+const http: UrlScheme = {
+  open: (url, options, headBytes) => openHttpObject(url, checkRemoteOptions(options), headBytes),
+}
+
+/** Loaded where it is used: most programs never do. */
+const loadS3 = () => import('./s3_object.js')
+
+const s3: UrlScheme = {
+  open: async (url, options, headBytes) =>
+    (await loadS3()).openS3Object(url, checkRemoteOptions(options), headBytes),
+  create: async (url, options, byteLength) =>
+    (await loadS3()).createS3Object(url, checkRemoteOptions(options), byteLength),
+}
+
+const schemes = new Map<string, UrlScheme>([
+  ['http', http],
+  ['https', http],
+  ['s3', s3],
+])
+
+/** RFC 3986, section 3.1, with two characters or more: one is a drive of Windows. */
+const SCHEME = /^[a-z][a-z0-9+.-]+$/
+
+/**
+ * Lets `open` and `save` take URLs of a scheme, in this process.
+ *
+ * @param name - without the colon, in lower case; `file` cannot be replaced
+ * @throws TileworkError ERR_ARGUMENT
+ */
+export function registerScheme(name: string, scheme: UrlScheme): void {
+  if (typeof name !== 'string' || !SCHEME.test(name) || name === 'file') {
+    const message = `${valueText(name)} cannot be the name of a scheme: two or more of a-z, 0-9, "+", "." and "-", such as "gs".`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+  checkObject(scheme, 'The scheme is { open, create? }')
+  const { open, create } = readInput('The scheme', () => ({ open: scheme.open, create: scheme.create }))
+  if (typeof open !== 'function' || (create !== undefined && typeof create !== 'function')) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `The scheme ${name} needs the method open, and create must be one.`,
+    )
+  }
+  // Called on the object, as methods of a class need.
+  schemes.set(name, scheme)
+}
+
+/**
+ * The URL that an input is, where it is not that of a file.
+ *
+ * @throws TileworkError ERR_ARGUMENT for a scheme that nobody has registered
+ */
+export function remoteUrl(input: string | URL): URL | undefined {
+  const text = typeof input === 'string' ? input : input.href
+  const name = /^([a-z][a-z0-9+.-]+):\/\//i.exec(text)?.[1]?.toLowerCase()
+  if (name === undefined || name === 'file') return undefined
+  if (!URL.canParse(text)) throw new TileworkError('ERR_ARGUMENT', `${valueText(text)} is no valid URL.`)
+  if (schemes.has(name)) return new URL(text)
+  const known = [...schemes.keys()].map((each) => `${each}:`).join(', ')
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${valueText(text)} has an unknown scheme; known are file:, ${known}. registerScheme adds one.`,
+  )
+}
+
+/** The URL of a file that another file names, in the same folder. The query stays: it may be the right to read. */
+export function siblingUrl(url: URL, name: string): URL {
+  const folder = url.pathname.slice(0, url.pathname.lastIndexOf('/') + 1)
+  const sibling = new URL(url)
+  sibling.pathname = folder + name.split('/').map(encodeURIComponent).join('/')
+  return sibling
+}
+
+/** @throws TileworkError ERR_UNSUPPORTED where the scheme cannot write; ERR_IO, ERR_ABORTED, ERR_ARGUMENT */
+export async function createRemote(
+  url: URL,
+  options: CheckedRemoteOptions,
+  byteLength: number,
+): Promise<RemoteUpload> {
+  const label = urlLabel(url)
+  const scheme = schemes.get(url.protocol.slice(0, -1))!
+  if (!scheme.create) {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${label}: objects of ${url.protocol} can be read and not written.`,
+    )
+  }
+  return withRetries(label, options, () => scheme.create!(url, options, byteLength))
+}
+
+/** @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ABORTED, ERR_ARGUMENT */
+export async function openRemote(url: URL, given: RemoteOptions | undefined): Promise<ByteSource> {
+  const options = checkRemoteOptions(given)
+  const label = urlLabel(url)
+  const scheme = schemes.get(url.protocol.slice(0, -1))!
+  const object = await withRetries(label, options, () => scheme.open(url, options, BLOCK_BYTES))
+  return new CachedSource(object, label, options)
+}

@@ -1,0 +1,373 @@
+/** `open('https://…')`: what is asked for, what is repeated, what is refused. The server is real, on loopback. */
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { openRemote } from '../../../lib/bytes/remote/schemes.js'
+import type { ByteSource } from '../../../lib/index.js'
+import { type OpenOptions, open, serialize, slice, tensor } from '../../../lib/index.js'
+import { runCli } from '../../cli/run_cli.js'
+import { RangeServer } from './range_server.js'
+
+const MIB = 1024 ** 2
+const server = new RangeServer()
+const other = new RangeServer()
+beforeAll(async () => {
+  await Promise.all([server.listen(), other.listen()])
+})
+afterAll(async () => {
+  await Promise.all([server.close(), other.close()])
+})
+afterEach(() => {
+  for (const each of [server, other]) {
+    each.objects.clear()
+    each.requests.length = 0
+    each.fault = () => false
+    each.knowsRanges = true
+  }
+})
+
+function pattern(byteLength: number): Uint8Array {
+  return Uint8Array.from({ length: byteLength }, (_, at) => (at * 2654435761) >>> 13)
+}
+
+type Remote = NonNullable<OpenOptions['remote']>
+
+const openBytes = (url: string, remote?: Remote): Promise<ByteSource> => openRemote(new URL(url), remote)
+
+describe('reads', () => {
+  const bytes = pattern(5 * MIB + 12_345)
+
+  it.each([
+    ['in a cache', 64 * MIB],
+    ['in a cache of two blocks', 2 * 128 * 1024],
+    ['without a cache', 0],
+  ])('give the bytes of any ranges, also at the same time: %s', async (_, cacheBytes) => {
+    const source = await openBytes(server.put('/a', bytes), { cacheBytes })
+    expect(source.byteLength).toBe(bytes.byteLength)
+    const range = fc
+      .tuple(fc.nat(bytes.byteLength), fc.oneof(fc.nat(300), fc.nat(400_000), fc.nat(4 * MIB)))
+      .map(([start, length]) => [start, Math.min(start + length, bytes.byteLength)] as const)
+    await fc.assert(
+      fc.asyncProperty(fc.array(range, { minLength: 1, maxLength: 8 }), async (ranges) => {
+        const all = await Promise.all(ranges.map(([start, end]) => source.read(start, end)))
+        for (const [index, [start, end]] of ranges.entries()) {
+          expect(Buffer.compare(all[index]!, bytes.subarray(start, end))).toBe(0)
+        }
+      }),
+      { numRuns: 25 },
+    )
+    source.close!()
+  })
+
+  it('asks once for neighbours, and reads ahead only where reads are sequential', async () => {
+    const source = await openBytes(server.put('/a', bytes))
+    expect(server.requests).toHaveLength(1)
+    await source.read(0, 1000)
+    expect(server.requests).toHaveLength(1)
+    await source.read(3 * MIB, 3 * MIB + 500_000)
+    expect(server.requests).toHaveLength(2)
+    expect(server.requests[1]!.sent).toBeLessThanOrEqual(5 * 128 * 1024)
+    server.requests.length = 0
+    for (let at = 0; at < 2 * MIB; at += 4096) await source.read(at, at + 4096)
+    expect(server.requests.length).toBeLessThanOrEqual(6)
+    await Promise.all(Array.from({ length: 50 }, () => source.read(5 * MIB, 5 * MIB + 10)))
+    expect(server.requests.length).toBeLessThanOrEqual(7)
+    source.close!()
+  })
+
+  it('asks for a payload in parallel parts, and keeps none of it', async () => {
+    const large = {
+      byteLength: 2 ** 33,
+      bytes: (start: number, end: number) => new Uint8Array(end - start).fill(start / MIB),
+    }
+    server.objects.set('/large', { ...large, etag: '"1"' })
+    const source = await openBytes(server.url('/large'))
+    const read = await source.read(2 ** 32, 2 ** 32 + 40 * MIB)
+    expect(read.byteLength).toBe(40 * MIB)
+    expect([read[0], read[8 * MIB]]).toEqual([4096 % 256, 4104 % 256])
+    expect(server.requests).toHaveLength(6)
+    source.close!()
+  })
+
+  it('opens the header of a file of 10 GB with few requests', async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `model.layers.${index}.self_attn.q_proj.weight`)
+    const each = 32 * MIB
+    const entries = names.map((name, index) => [
+      name,
+      { dtype: 'F32', shape: [each / 4], data_offsets: [index * each, (index + 1) * each] },
+    ])
+    const json = Buffer.from(JSON.stringify(Object.fromEntries(entries)))
+    const header = Buffer.concat([new Uint8Array(8), json])
+    header.writeBigUInt64LE(BigInt(json.byteLength))
+    server.objects.set('/model.safetensors', {
+      byteLength: header.byteLength + names.length * each,
+      bytes: (start, end) => {
+        const part = new Uint8Array(end - start)
+        part.set(header.subarray(start, end))
+        return part
+      },
+      etag: '"1"',
+    })
+    const file = await open(server.url('/model.safetensors?signature=secret'))
+    expect(file.tensors.length).toBe(300)
+    expect(server.requests).toHaveLength(1)
+    expect(await slice(file.dense(299), [[0, 4]]).bytes()).toEqual(new Uint8Array(16))
+    expect(server.requests.length).toBeLessThanOrEqual(2)
+    expect(server.bytesSent).toBeLessThan(MIB)
+    file.close()
+  })
+
+  it('reads the files that a file names from the same folder', async () => {
+    const part = (seed: number): Promise<Uint8Array> =>
+      serialize(tensor(new Float32Array(8).fill(seed), { name: `t${seed}` }), { format: 'safetensors' })
+    const index = { weight_map: { t1: 'a b.safetensors', t2: 'two.safetensors' } }
+    server.put('/folder/a b.safetensors', await part(1))
+    server.put('/folder/two.safetensors', await part(2))
+    const url = server.put('/folder/m.safetensors.index.json', Buffer.from(JSON.stringify(index)))
+    const file = await open(`${url}?key=1`)
+    const values = Buffer.from(new Float32Array(8).fill(2).buffer)
+    expect(values.equals(await file.dense('t2').bytes())).toBe(true)
+    expect(file.parts.map(({ name }) => name)).toEqual(['a b.safetensors', 'two.safetensors'])
+    expect(server.requests.every(({ url }) => url.endsWith('?key=1'))).toBe(true)
+    file.close()
+  })
+
+  it('takes whole objects from a server without ranges, and empty ones', async () => {
+    const url = server.put('/a', bytes)
+    server.knowsRanges = false
+    const source = await openBytes(url)
+    expect(Buffer.compare(await source.read(MIB, 4 * MIB), bytes.subarray(MIB, 4 * MIB))).toBe(0)
+    expect(server.requests).toHaveLength(1)
+    server.knowsRanges = true
+    expect((await openBytes(server.put('/empty', new Uint8Array(0)))).byteLength).toBe(0)
+    await expect(open(server.put('/empty.npy', new Uint8Array(0)))).rejects.toMatchObject({
+      code: 'ERR_TRUNCATED',
+    })
+  })
+})
+
+describe('failures that may pass', () => {
+  const bytes = pattern(400_000)
+  it.each([
+    [
+      'status 503',
+      (_: unknown, response: import('node:http').ServerResponse) => response.writeHead(503).end(),
+    ],
+    [
+      'status 429 with a wait',
+      (_: unknown, response: import('node:http').ServerResponse) =>
+        response.writeHead(429, { 'retry-after': '0' }).end(),
+    ],
+    ['a closed connection', (request: import('node:http').IncomingMessage) => request.socket.destroy()],
+    [
+      'a response that is cut',
+      (request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => {
+        response.writeHead(206, { 'content-range': 'bytes 0-131071/400000', 'content-length': 131_072 })
+        response.write(bytes.subarray(0, 1000), () => request.socket.destroy())
+      },
+    ],
+    ['silence', () => undefined],
+  ])('%s: the request is repeated', async (_, act) => {
+    const url = server.put('/a', bytes)
+    server.fault = (request, response, number) => {
+      if (number % 2 === 0) return false
+      act(request, response)
+      return true
+    }
+    const source = await openBytes(url, { timeout: 100 })
+    expect(Buffer.compare(await source.read(0, 400_000), bytes)).toBe(0)
+    expect(server.requests.length).toBeGreaterThan(2)
+    source.close!()
+  })
+
+  it('end in an error that says how often was tried, without the secrets of the URL', async () => {
+    server.fault = (_, response) => {
+      response.writeHead(500).end()
+      return true
+    }
+    const url = server.url('/a?token=secret').replace('//', '//user:secret@')
+    const error = await open(url, { remote: { retries: 1 } }).catch((reason: Error) => reason)
+    expect(error).toMatchObject({ code: 'ERR_IO', path: server.url('/a') })
+    expect(String(error)).toMatch(/status 500 Internal Server Error, in each of 2 attempts/)
+    expect(JSON.stringify(error) + String(error)).not.toContain('secret')
+    expect(server.requests[0]!.headers.authorization).toMatch(/^Basic /)
+  })
+
+  it.each([404, 401, 403, 410])('status %d is not repeated', async (status) => {
+    server.fault = (_, response) => {
+      response.writeHead(status).end()
+      return true
+    }
+    await expect(open(server.url('/a'))).rejects.toMatchObject({ code: 'ERR_IO' })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  it('stop with the signal, during a request and during a wait', async () => {
+    for (const act of [
+      () => undefined,
+      (response: import('node:http').ServerResponse) =>
+        response.writeHead(503, { 'retry-after': '60' }).end(),
+    ]) {
+      const controller = new AbortController()
+      server.fault = (_, response) => {
+        act(response)
+        setTimeout(() => controller.abort(), 50)
+        return true
+      }
+      const opening = open(server.url('/a'), { remote: { signal: controller.signal } })
+      await expect(opening).rejects.toMatchObject({ code: 'ERR_ABORTED' })
+    }
+  })
+})
+
+describe('an object that changes', () => {
+  it.each([
+    ['tag', { etag: '"1"' }, { etag: '"2"' }],
+    ['weak tag', { etag: 'W/"1"' }, { etag: 'W/"2"' }],
+    ['time', { time: 'Tue, 24 Nov 2026 10:00:00 GMT' }, { time: 'Tue, 24 Nov 2026 10:00:01 GMT' }],
+    ['length', {}, { byteLength: 999_999 }],
+  ])('is ERR_FILE_CHANGED: another %s', async (_, before, after) => {
+    const object = {
+      byteLength: 1_000_000,
+      bytes: (start: number, end: number) => new Uint8Array(end - start),
+    }
+    server.objects.set('/a', { ...object, ...before })
+    const source = await openBytes(server.url('/a'))
+    await source.read(500_000, 500_010)
+    server.objects.set('/a', { ...object, ...after })
+    await expect(source.read(900_000, 900_010)).rejects.toMatchObject({ code: 'ERR_FILE_CHANGED' })
+    expect(await source.read(500_000, 500_004)).toEqual(new Uint8Array(4))
+    source.close!()
+  })
+})
+
+describe('redirects', () => {
+  const bytes = pattern(300_000)
+  const redirect = (to: string) =>
+    (server.fault = (request, response) => {
+      if (request.url === '/target') return false
+      response.writeHead(302, { location: to }).end()
+      return true
+    })
+
+  it('to the same host are followed, and headers kept', async () => {
+    server.put('/target', bytes)
+    redirect('/target')
+    const source = await openBytes(server.url('/a'), { headers: { Authorization: 'token' } })
+    expect(Buffer.compare(await source.read(0, 300_000), bytes)).toBe(0)
+    expect(server.requests.every(({ headers }) => headers.authorization === 'token')).toBe(true)
+    source.close!()
+  })
+
+  it('to other hosts need "any" where these are not public; they get no headers', async () => {
+    const target = other.put('/b', bytes)
+    redirect(target)
+    await expect(open(server.url('/a'))).rejects.toThrow(
+      /leads to another host, 127\.0\.0\.1:\d+; the option remote/,
+    )
+    await expect(open(server.url('/a'), { remote: { redirects: 'public' } })).rejects.toThrow(
+      /not a public address/,
+    )
+    expect(other.requests).toHaveLength(0)
+    const source = await openBytes(server.url('/a'), {
+      redirects: 'any',
+      headers: { authorization: 'token' },
+    })
+    expect(Buffer.compare(await source.read(0, 300_000), bytes)).toBe(0)
+    expect(other.requests[0]!.headers.authorization).toBeUndefined()
+    expect(server.requests.at(-1)!.headers.authorization).toBe('token')
+    source.close!()
+  })
+
+  it.each([
+    ['http://localhost:1/', /not a public address/],
+    ['http://[::1]/', /not a public address/],
+    ['http://[::ffff:10.0.0.1]/', /not a public address/],
+    ['http://0x7f.1/', /127\.0\.0\.1, which is not a public address/],
+    ['http://169.254.169.254/latest/meta-data', /not a public address/],
+    ['file:///etc/passwd', /the scheme "file:"/],
+    ['data:,x', /the scheme "data:"/],
+    ['http://[', /no URL/],
+  ])('to %s are refused with "public"', async (location, message) => {
+    redirect(location)
+    await expect(open(server.url('/a'), { remote: { redirects: 'public', retries: 0 } })).rejects.toThrow(
+      message,
+    )
+  })
+
+  it('without end are refused', async () => {
+    redirect('/b')
+    await expect(open(server.url('/a'))).rejects.toThrow(/more than 10 redirects/)
+  })
+
+  it('that have expired are asked for again at the original', async () => {
+    server.put('/target', bytes)
+    redirect('/target?signature=1')
+    let isExpired = false
+    server.fault = (request, response) => {
+      if (request.url === '/a') {
+        response.writeHead(302, { location: isExpired ? '/target?signature=2' : '/target?signature=1' }).end()
+        return true
+      }
+      if (!isExpired || request.url!.endsWith('2')) return false
+      response.writeHead(403).end()
+      return true
+    }
+    const source = await openBytes(server.url('/a'))
+    isExpired = true
+    expect(Buffer.compare(await source.read(0, 300_000), bytes)).toBe(0)
+    source.close!()
+  })
+})
+
+it('the command follows redirects as --redirects says', async () => {
+  other.put('/b.npy', await serialize(tensor(Float32Array.of(1, 2)), { format: 'npy' }))
+  server.fault = (_, response) => {
+    response.writeHead(307, { location: other.url('/b.npy') }).end()
+    return true
+  }
+  const refused = await runCli(['inspect', server.url('/a.npy')])
+  expect(refused.code).toBe(74)
+  expect(refused.stderr).toContain('; --redirects public allows that.')
+  const allowed = await runCli(['inspect', server.url('/a.npy'), '--redirects', 'any'])
+  expect(allowed).toMatchObject({ code: 0, stdout: expect.stringContaining('float32') })
+})
+
+describe('hostile answers', () => {
+  it.each([
+    ['another range', { 'content-range': 'bytes 5-9/100' }],
+    ['a range beyond the end', { 'content-range': 'bytes 0-4/3' }],
+    ['no total', { 'content-range': 'bytes 0-4/*' }],
+    ['a huge total', { 'content-range': `bytes 0-4/${'9'.repeat(30)}` }],
+    ['no range', {}],
+    ['a compressed object', { 'content-range': 'bytes 0-4/5', 'content-encoding': 'gzip' }],
+  ])('%s: an error, at once', async (_, headers) => {
+    server.fault = (_request, response) => {
+      response.writeHead(206, headers as Record<string, string>).end('12345')
+      return true
+    }
+    await expect(open(server.url('/a'))).rejects.toMatchObject({ code: /ERR_(IO|UNSUPPORTED)/ })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  it('more bytes than were asked for are not received', async () => {
+    server.fault = (_request, response) => {
+      response.writeHead(206, { 'content-range': 'bytes 0-4/5' })
+      const more = (): void => {
+        while (response.write(new Uint8Array(MIB)));
+        response.once('drain', more)
+      }
+      more()
+      return true
+    }
+    await expect(open(server.url('/a'))).rejects.toMatchObject({ code: 'ERR_LIMIT' })
+  })
+})
+
+it.each([
+  [{ timeout: 0 }, /timeout is 0; it must be a whole number from 1/],
+  [{ redirects: 'all' }, /redirects is "all"/],
+  [{ headers: { a: 1 } }, /headers\["a"\] is 1/],
+  [{ cash: 1 }, /unknown option "cash"/],
+])('options are checked: %j', async (remote, message) => {
+  await expect(open('x.npy', { remote: remote as Remote })).rejects.toThrow(message)
+})
