@@ -101,11 +101,7 @@ module.exports = {
       comment: 'A user does not have them. Move the package to "dependencies", or import its types alone.',
       severity: 'error',
       from: { path: '^lib/' },
-      // Optional peers are installed by those who use them, and loaded then.
-      to: {
-        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'unknown'],
-        dependencyTypesNot: ['type-only', 'npm-peer'],
-      },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'unknown'], dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'no-unresolved-imports',

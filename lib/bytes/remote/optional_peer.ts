@@ -1,18 +1,25 @@
 /** Packages that a user installs only for what needs them. */
+import { join } from 'node:path'
 import { TileworkError } from '../../errors.js'
+import { codeFolders } from '../../package_root.js'
 
 /**
- * @param load - imports the package
- * @param use - what needs it, for the error
+ * Loads a package by `require`, which no bundler follows: it would refuse an application that does not have the package.
+ *
+ * @param use - what needs the package, for the error
  * @throws TileworkError ERR_UNSUPPORTED that says what to install
  */
-export async function optionalPeer<T>(name: string, use: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load()
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause
-    throw new TileworkError('ERR_UNSUPPORTED', `${use} need the package ${name}: npm install ${name}`, {
-      cause,
-    })
+export function optionalPeer<T>(name: string, use: string): T {
+  const { createRequire } = process.getBuiltinModule('node:module')
+  let missing: unknown
+  for (const folder of codeFolders()) {
+    try {
+      return createRequire(join(folder, 'here.js'))(name) as T
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
+      missing = error
+    }
   }
+  const message = `${use} need the package ${name}: npm install ${name}`
+  throw new TileworkError('ERR_UNSUPPORTED', message, { cause: missing })
 }

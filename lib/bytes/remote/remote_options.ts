@@ -28,7 +28,7 @@ export interface RemoteOptions {
   readonly cacheBytes?: number
   /** Ends every request of the open file with ERR_ABORTED. */
   readonly signal?: AbortSignal
-  /** Settings of `S3Client` of `@aws-sdk/client-s3`, such as `region`, `endpoint`, `forcePathStyle`, `credentials`. */
+  /** An `S3Client` of `@aws-sdk/client-s3`, or its settings, such as `region`, `endpoint`, `credentials`. */
   readonly s3?: object
 }
 

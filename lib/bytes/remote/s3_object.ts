@@ -1,5 +1,5 @@
 /** Objects under `s3:` URLs, by the AWS SDK: its chain of credentials, its settings from the environment. */
-import type { S3Client } from '@aws-sdk/client-s3'
+import type * as S3 from '@aws-sdk/client-s3'
 import { TileworkError } from '../../errors.js'
 import { RETRYABLE_STATUS } from './http_object.js'
 import { optionalPeer } from './optional_peer.js'
@@ -13,15 +13,17 @@ const MIN_PART_BYTES = 8 * 1024 ** 2
 /** An object that is not larger is uploaded by one request. */
 const MAX_SINGLE_BYTES = MIN_PART_BYTES
 
-const loadSdk = () => optionalPeer('@aws-sdk/client-s3', 'URLs of s3:', () => import('@aws-sdk/client-s3'))
-type Sdk = Awaited<ReturnType<typeof loadSdk>>
+type Sdk = typeof S3
+type S3Client = S3.S3Client
+const loadSdk = (): Sdk => optionalPeer('@aws-sdk/client-s3', 'URLs of s3:')
 
 /** One client for all objects with the same settings: each looks for credentials and keeps connections. */
 const clients = new WeakMap<object, S3Client>()
 const DEFAULT_SETTINGS = {}
 
 function clientOf({ S3Client }: Sdk, { s3 = DEFAULT_SETTINGS, timeout }: CheckedRemoteOptions): S3Client {
-  if (s3 instanceof S3Client) return s3
+  // A client of the caller's; its class may have been loaded a second time.
+  if ('send' in s3) return s3 as S3Client
   let client = clients.get(s3)
   if (!client) {
     // Requests are repeated by tilework, which also sees a response that is cut.
@@ -119,7 +121,7 @@ export async function openS3Object(
   options: CheckedRemoteOptions,
   headBytes: number,
 ): Promise<RemoteObject> {
-  const place = new S3Place(await loadSdk(), url, options)
+  const place = new S3Place(loadSdk(), url, options)
   const first = await place
     .bytes(`bytes=0-${headBytes - 1}`, {})
     .catch((error: unknown) => emptyObject(error, place))
@@ -154,7 +156,7 @@ export async function createS3Object(
   options: CheckedRemoteOptions,
   byteLength: number,
 ): Promise<RemoteUpload> {
-  const place = new S3Place(await loadSdk(), url, options)
+  const place = new S3Place(loadSdk(), url, options)
   const { sdk, at, send, sendCleanup } = place
   if (byteLength <= MAX_SINGLE_BYTES) return singleUpload(place)
   const { UploadId } = await send(new sdk.CreateMultipartUploadCommand(at))
