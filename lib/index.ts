@@ -96,6 +96,7 @@ export { type MatchOptions, matchFiles } from './pipeline/many/match_files.js'
 export { type PathListOptions, readPathList } from './pipeline/many/path_list.js'
 export { isPattern } from './pipeline/many/pattern.js'
 export type { ByteChunks } from './pipeline/many/records.js'
+export { type SchedulerShardOptions, schedulerShard } from './pipeline/many/scheduler_shard.js'
 export type { Shard } from './pipeline/many/shard.js'
 export type {
   ConvertManyProgress,

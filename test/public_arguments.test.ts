@@ -224,6 +224,10 @@ const CALLS: Readonly<Record<string, Call>> = {
       tilework.save(target, content === undefined ? await onnx() : content, options),
     args: () => [inFolder('internal.onnx'), undefined, { external: false, signal, onProgress }],
   },
+  schedulerShard: {
+    run: tilework.schedulerShard,
+    args: () => [{ count: 2, env: { JOB_COMPLETION_INDEX: '1' } }],
+  },
   serialize: { run: serialize, args: () => [small(), { format: 'btf', signal, onProgress }] },
   'serialize a model': { run: serialize, args: () => [model(), { mode: 'canonical' }] },
   'serialize many': { run: serialize, args: () => [[small(), codes()], { format: 'safetensors' }] },

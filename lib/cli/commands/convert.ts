@@ -14,6 +14,7 @@ import {
   isPattern,
   resolveDtype,
   type Shard,
+  schedulerShard,
   TileworkError,
 } from '../../index.js'
 import type { ExitCode } from '../exit_codes.js'
@@ -72,11 +73,16 @@ options is always converted, and not recorded.`
 const numbers = (flags: string, description: string): Option =>
   new Option(`${flags} <n,n,…>`, description).argParser(numberList(flags))
 
-/** `2/8` is the second of eight parts. The library checks the range. */
+/** `2/8` is the second of eight parts; `auto` and `auto/8` ask the scheduler which it is. The library checks the range. */
 function parseShard(text: string): Shard {
+  const [isAuto, of] = /^auto(?:\/(\d{1,7}))?$/.exec(text) ?? []
+  if (isAuto !== undefined) return schedulerShard(of === undefined ? {} : { count: Number(of) })
   const [, index, count] = /^(\d{1,7})\/(\d{1,7})$/.exec(text) ?? []
   if (index !== undefined && count !== undefined) return { index: Number(index), count: Number(count) }
-  throw new TileworkError('ERR_ARGUMENT', `--shard must be i/n, for example 1/8; it is "${text}".`)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `--shard must be i/n, for example 1/8, auto or auto/n; it is "${text}".`,
+  )
 }
 
 /** The library checks the range. */
@@ -180,7 +186,7 @@ function addManyOptions(command: Command): void {
     .addOption(
       new Option(
         '--shard <i/n>',
-        'convert every n-th file of the sorted list, starting with the i-th',
+        'convert every n-th file of the sorted list, starting with the i-th; auto: as the scheduler has numbered this process',
       ).argParser(parseShard),
     )
     .option('--manifest <file>', 'record finished files here instead of in the folder of outputs')

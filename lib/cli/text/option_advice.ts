@@ -14,6 +14,7 @@ const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = 
     / is not a regular file and cannot be read by ranges\.$/,
     ' is not a regular file and cannot be read by ranges; inspect and check take a pipe as -.',
   ],
+  [/; the option count says so\.$/, '; --shard auto/N says so.'],
   [/For another name set the option format\.$/, 'For another name set --format.'],
 ]
 
