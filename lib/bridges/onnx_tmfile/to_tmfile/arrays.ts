@@ -1,4 +1,5 @@
 /** Arithmetic on small arrays in row-major order: what constants need before the engine gets them. */
+import { refuse } from './refusal.js'
 
 /** Elements of a constant. Integers are exact up to 2^53; bool is 0 and 1. */
 export type Numbers = Float32Array | Float64Array
@@ -82,6 +83,15 @@ export function taken(numbers: Numbers, shape: Shape, axis: number, indices: Arr
     }
   }
   return result
+}
+
+/** Positions along one axis that a conversion lists, so that a small file cannot ask for gigabytes (CWE-770). */
+const MAX_POSITIONS = 2 ** 22
+
+/** One number for each of `count` positions along an axis. */
+export function positions(count: number, numberAt: (at: number) => number): number[] {
+  if (count > MAX_POSITIONS) refuse(`${count} positions along an axis; at most ${MAX_POSITIONS} are listed`)
+  return Array.from({ length: count }, (_, at) => numberAt(at))
 }
 
 /** Joins arrays along one axis. */

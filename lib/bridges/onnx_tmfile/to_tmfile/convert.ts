@@ -24,10 +24,10 @@ import type { TmfileModel, TmfileNode, TmfileTensor } from '../../../formats/tmf
 import type { Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { type Shape, sizeOf } from './arrays.js'
-import { Constant } from './constant.js'
-import { fold } from './fold.js'
+import { Constant, MAX_COMPUTED_ELEMENTS } from './constant.js'
+import { fold, inputAt } from './fold.js'
 import { type GeluMatch, matchGelu } from './gelu.js'
-import { GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'
+import { GraphBuilder, isConstantOperand, type Operand, whyNotShape } from './graph_builder.js'
 import { graphInputs, inputShapes, preparedModel } from './inputs.js'
 import { checkToTmfileOptions, type OnnxToTmfileOptions, type Settings } from './options.js'
 import { chooseOutputs } from './outputs.js'
@@ -83,6 +83,7 @@ class Conversion {
   readonly #origins = new Map<TmfileNode, Node>()
   readonly #gelus = new Map<Node, GeluMatch>()
   readonly #covered = new Set<Node>()
+  #foldedElements = 0
 
   constructor(model: OnnxModel, settings: Settings) {
     this.#graph = model.graph
@@ -158,13 +159,9 @@ class Conversion {
 
   #addInputs(): void {
     for (const { name, shape, dtype, stored } of inputShapes(this.#graph, this.#settings)) {
-      if (stored === undefined) {
-        this.#refused.push({
-          node: name,
-          operator: 'input',
-          reason: `${dtype} inputs; the engine computes in float32`,
-        })
-      }
+      const reason =
+        stored === undefined ? `${dtype} inputs; the engine computes in float32` : whyNotShape(shape)
+      if (reason !== undefined) this.#refused.push({ node: name, operator: 'input', reason })
       this.#entries.set(name, {
         operand: this.#builder.input(name, shape, stored ?? 'float32'),
         dtype: dtype as Dtype,
@@ -191,11 +188,8 @@ class Conversion {
         else this.#convert(node, view, row.convert)
       }
     } catch (error) {
-      // A node that breaks its operator's rules has operands that no row expects: too few, or of another rank.
-      const isBroken = error instanceof TypeError || error instanceof RangeError
-      if (isBroken) this.#refuse(node, `operands that break the rules of ${node.opType}`)
-      else if (error instanceof Refusal) this.#refuse(node, error.message)
-      else throw error
+      if (!(error instanceof Refusal)) throw error
+      this.#refuse(node, error.message)
       this.#placeholders(node, view)
     }
   }
@@ -271,6 +265,9 @@ class Conversion {
       const perm = view.ints('perm') ?? first.shape.map((_, axis) => first.shape.length - 1 - axis)
       return [first.named(name).transposed(perm)]
     }
+    this.#foldedElements += shapes.reduce((sum, shape) => sum + sizeOf(shape), 0)
+    if (this.#foldedElements > MAX_COMPUTED_ELEMENTS)
+      refuse(`more than ${MAX_COMPUTED_ELEMENTS} elements of constants that are computed`)
     const made = fold({ view, inputs, shapes })
     if (!made) refuse(`its inputs are constant; ${opType} is not computed`)
     return made.map((numbers, at) =>
@@ -283,11 +280,12 @@ class Conversion {
     )
   }
 
-  #dequantize(view: NodeView, [codes, scale, zeroPoint]: readonly (Constant | undefined)[]): Constant {
+  #dequantize(view: NodeView, inputs: readonly (Constant | undefined)[]): Constant {
     if (view.int('block_size', 0) !== 0) refuse('scales for blocks')
-    const rank = codes!.shape.length
+    const [codes, scale] = [inputAt(inputs, 0), inputAt(inputs, 1)]
     const axis = view.int('axis', 1)
-    return dequantized(view.outputs[0]!, codes!, scale!, zeroPoint, axis < 0 ? axis + rank : axis)
+    const fromFront = axis < 0 ? axis + codes.shape.length : axis
+    return dequantized(view.outputs[0]!, codes, scale, inputs[2], fromFront)
   }
 
   #constantOf(name: string): Constant | undefined {
