@@ -277,7 +277,21 @@ describe('integer models', () => {
     ])
     expect(Array.from(bias!.quantization!.scales)).toEqual([0.25])
     expect((conv.params as { activation: number }).activation).toBe(0)
-    expect(report.notes).toEqual(['Input x1 takes uint8 codes: scale 0.5, zero point 3.'])
+    expect(report.notes).toEqual([
+      'Input x1 takes uint8 codes: scale 0.5, zero point 3.',
+      'Output y17 gives uint8 codes: scale 0.5, zero point 3.',
+    ])
+  })
+
+  test('with a zero point of int8 are refused, with the option that helps', async () => {
+    const net = new OnnxNet()
+    const record = [scalar(0.5), tensor([3], { dtype: 'int8', shape: [] })]
+    const y = net.op('Relu', [
+      net.op('DequantizeLinear', [net.op('QuantizeLinear', [[1, 3, 6, 6], ...record]), ...record]),
+    ])
+    expect(await refusalOf(net.out(net.op('QuantizeLinear', [y, ...record])))).toMatch(
+      /QuantizeLinear\): int8 codes with a zero point;.*\(--quantized dequantize\) writes a float32 model/,
+    )
   })
 
   test('with a float part are refused, or become float32', async () => {

@@ -1,4 +1,5 @@
 /** Arithmetic on small arrays in row-major order: what constants need before the engine gets them. */
+import { RUNTIME_LIMITS } from '../../../formats/tmfile/schema.js'
 import { refuse } from './refusal.js'
 
 /** Elements of a constant. Integers are exact up to 2^53; bool is 0 and 1. */
@@ -17,6 +18,16 @@ export function sameShape(one: Shape, other: Shape): boolean {
 /** The shape with leading ones, up to `rank`. */
 export function withRank(shape: Shape, rank: number): number[] {
   return [...Array<number>(Math.max(0, rank - shape.length)).fill(1), ...shape]
+}
+
+/** Why the engine has no tensor of a shape; undefined where it has. */
+export function whyNotShape(shape: Shape): string | undefined {
+  const { dims, elements } = RUNTIME_LIMITS
+  if (shape.length > dims) return `rank ${shape.length}; the engine has at most ${dims}`
+  if (shape.includes(0)) return 'the result is empty'
+  const size = sizeOf(shape)
+  if (!shape.every((extent) => extent > 0 && Number.isSafeInteger(extent))) return `the shape [${shape}]`
+  return size < elements ? undefined : `${size} elements; the engine has less than ${elements} in a tensor`
 }
 
 /** Distance between neighbours of each axis, in elements. */

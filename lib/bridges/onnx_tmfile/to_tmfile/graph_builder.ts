@@ -13,11 +13,11 @@ import {
 } from '../../../formats/tmfile/index.js'
 import { producerNode } from '../../../formats/tmfile/model/create_node.js'
 import { type OperatorSchema, operatorByName } from '../../../formats/tmfile/operators.js'
-import { OPERATOR_VERSION, RUNTIME_LIMITS } from '../../../formats/tmfile/schema.js'
+import { OPERATOR_VERSION } from '../../../formats/tmfile/schema.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { type Shape, sameShape, sizeOf } from './arrays.js'
+import { type Shape, sameShape, whyNotShape } from './arrays.js'
 import { Constant, MAX_COMPUTED_ELEMENTS } from './constant.js'
 import { refuse } from './refusal.js'
 
@@ -309,16 +309,6 @@ export class GraphBuilder {
     model.originalFormat = ORIGIN_ONNX
     return model
   }
-}
-
-/** Why the engine has no tensor of a shape; undefined where it has. */
-export function whyNotShape(shape: Shape): string | undefined {
-  const { dims, elements } = RUNTIME_LIMITS
-  if (shape.length > dims) return `rank ${shape.length}; the engine has at most ${dims}`
-  if (shape.includes(0)) return 'the result is empty'
-  const size = sizeOf(shape)
-  if (!shape.every((extent) => extent > 0 && Number.isSafeInteger(extent))) return `the shape [${shape}]`
-  return size < elements ? undefined : `${size} elements; the engine has less than ${elements} in a tensor`
 }
 
 function checkParams({ fields }: OperatorSchema, params: Readonly<Record<string, unknown>>): void {
