@@ -136,7 +136,7 @@ export const CONVOLUTION_ROWS: readonly OperatorRow[] = [
   {
     operator: 'ConvTranspose',
     target: 'Deconvolution',
-    note: 'one or two spatial axes, constant weights, equal dilations',
+    note: 'one or two spatial axes, constant weights, equal dilations; of kernels smaller than the stride, gaps at the end alone',
     convert: convTranspose,
   },
 ]
