@@ -88,6 +88,19 @@ describe('refusals', () => {
     )
   })
 
+  it('name the first of many nodes with one reason', async () => {
+    const model = smallModel()
+    for (let at = 0; at < 12; at++) {
+      const name = `moved${at}`
+      const inputs = ['node']
+      model.insertNode(model.createNode({ operator: 'Reorg', name, inputs }), model.graph.nodes.length)
+    }
+    model.setOutputs(Array.from({ length: 12 }, (_, at) => `moved${at}`))
+    await expect(tmfileToOnnx(model)).rejects.toThrow(
+      /12 nodes have no counterpart:\n {2}"moved0", "moved1", "moved2" and 9 more \(Reorg\): [^\n]*$/,
+    )
+  })
+
   it('leave out nodes that no output needs', async () => {
     const model = smallModel()
     const node = model.createNode({ operator: 'Region', name: 'boxes', inputs: ['node'] })
@@ -98,6 +111,9 @@ describe('refusals', () => {
   it('of parameters that do not fit', async () => {
     const model = smallModel(({ nodes }) => Object.assign(nodes.at(-1)!.params, { activation: 4 }))
     await expect(tmfileToOnnx(model)).rejects.toThrow('activation 4 is unknown')
+    const moved = modelOf(OPERATOR_CASES.find(({ operator }) => operator === 'Transpose')!, library)
+    Object.assign(moved.graph.nodes.at(-1)!.params, { tr_shape: 1 })
+    await expect(tmfileToOnnx(moved)).rejects.toThrow(/"node" \(Transpose\): its parameter tr_shape is 1/)
     const flat = smallModel()
     flat.insertNode(
       flat.createNode({ operator: 'Reshape', name: 'flat', inputs: ['node'], params: { re_shape: [7] } }),
@@ -378,6 +394,7 @@ describe('real files', THIRD_PARTY, () => {
     ])
     expect(report.notes).toEqual([
       '"detection_out" (DetectionOutput) has no counterpart; its inputs are outputs.',
+      '94 constants have no data in the file and became zeros; tilework edit --fill-weights gives them values before.',
     ])
   })
 })

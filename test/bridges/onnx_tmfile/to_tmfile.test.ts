@@ -95,8 +95,42 @@ describe('refusals', () => {
     ],
     [
       'a node without its operands',
-      /"Where_y\d+" \(Where\): operands that break the rules of Where/,
+      /"Where_y\d+" \(Where\): input 1 is missing/,
       (net: OnnxNet) => net.op('Add', [[2], net.op('Where', [net.constant(floats(2))])]),
+    ],
+    [
+      'a stride that a tmfile cannot hold',
+      /Conv.*stride_h is 2147483648; it must be an integer from/,
+      (net: OnnxNet) => net.op('Conv', [[1, 2, 5, 5], floats(2, 2, 3, 3)], { strides: [2 ** 31, 1] }),
+    ],
+    [
+      'weights for other channels',
+      /Conv.*3 channels; the weights are for 2/,
+      (net: OnnxNet) => net.op('Conv', [[1, 3, 5, 5], floats(2, 2, 3, 3)]),
+    ],
+    [
+      'an axis whose positions would take gigabytes',
+      /Resize.*134217728 positions along an axis/,
+      (net: OnnxNet) => net.op('Resize', [[1, 1, 3, 2], '', '', ints(1, 1, 2 ** 27, 2)], { mode: 'nearest' }),
+    ],
+    [
+      'constants that would take gigabytes',
+      /Pad.*more than 268435456 elements of constants/,
+      (net: OnnxNet) => net.op('Pad', [[1, 1, 1, 2], ints(0, 0, 0, 2 ** 29, 0, 0, 0, 0)]),
+    ],
+    [
+      'more elements than the engine counts',
+      /Tile.*elements; the engine has less than 2147483648/,
+      (net: OnnxNet) => net.op('Tile', [[64, 64], ints(1024, 1024)]),
+    ],
+    [
+      'a transposed convolution that leaves gaps before its first element',
+      /ConvTranspose.*SAME_UPPER with a kernel smaller than the stride/,
+      (net: OnnxNet) =>
+        net.op('ConvTranspose', [[1, 1, 1, 3], floats(1, 1, 1, 1)], {
+          auto_pad: 'SAME_UPPER',
+          strides: [3, 3],
+        }),
     ],
     ['a graph of constants', /no inputs/, (net: OnnxNet) => net.op('Relu', [net.constant(floats(2))])],
     [
@@ -118,6 +152,16 @@ test('bounds of Clip that cross give the upper one, as in ONNX', async () => {
     min: 1,
     max: 1,
   })
+})
+
+test('gaps behind the last element of a transposed convolution are padding of the output', async () => {
+  const net = new OnnxNet()
+  const attributes = { auto_pad: 'SAME_LOWER', strides: [1, 3] }
+  const y = net.op('ConvTranspose', [[1, 1, 1, 3], floats(1, 1, 1, 2)], attributes)
+  const { model } = await onnxToTmfile(net.out(y))
+  const [node] = model.graph.nodes.filter(({ operator }) => operator === 'Deconvolution') as [TmfileNode]
+  expect(node.params).toMatchObject({ pad_w0: 0, pad_w1: 0, output_pad_w0: 1 })
+  expect(node.outputs[0]!.shape).toEqual([1, 1, 1, 9])
 })
 
 describe('shapes', () => {
@@ -233,7 +277,21 @@ describe('integer models', () => {
     ])
     expect(Array.from(bias!.quantization!.scales)).toEqual([0.25])
     expect((conv.params as { activation: number }).activation).toBe(0)
-    expect(report.notes).toEqual(['Input x1 takes uint8 codes: scale 0.5, zero point 3.'])
+    expect(report.notes).toEqual([
+      'Input x1 takes uint8 codes: scale 0.5, zero point 3.',
+      'Output y17 gives uint8 codes: scale 0.5, zero point 3.',
+    ])
+  })
+
+  test('with a zero point of int8 are refused, with the option that helps', async () => {
+    const net = new OnnxNet()
+    const record = [scalar(0.5), tensor([3], { dtype: 'int8', shape: [] })]
+    const y = net.op('Relu', [
+      net.op('DequantizeLinear', [net.op('QuantizeLinear', [[1, 3, 6, 6], ...record]), ...record]),
+    ])
+    expect(await refusalOf(net.out(net.op('QuantizeLinear', [y, ...record])))).toMatch(
+      /QuantizeLinear\): int8 codes with a zero point;.*\(--quantized dequantize\) writes a float32 model/,
+    )
   })
 
   test('with a float part are refused, or become float32', async () => {

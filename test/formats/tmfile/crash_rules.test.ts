@@ -72,6 +72,11 @@ describe.each<[string, TmfileModel, RegExp]>([
     /ERR_RANGE: .*has 3 output channels, and weights of the shape \[2, 3, 1, 1\]/,
   ],
   [
+    'a negative number of output channels',
+    changed((graph) => Object.assign(convolution(graph).params, { output_channel: -2 })),
+    /ERR_RANGE: .*has output_channel -2; the runtime writes in front of the output/,
+  ],
+  [
     'a Concat along an axis that its inputs do not have',
     changed((graph, model) =>
       model.insertNode(node('both', 'Concat', [graph.tensors[3]!], [variable('both')], { axis: 4 })),

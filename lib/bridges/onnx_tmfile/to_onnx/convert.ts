@@ -6,14 +6,19 @@
 
 import { TileworkError } from '../../../errors.js'
 import type { OnnxModel } from '../../../formats/onnx/index.js'
+import { isStorable } from '../../../formats/tmfile/encode/chunk.js'
 import {
   checkTmfileModel,
   type TmfileModel,
   type TmfileNode,
   type TmfileTensor,
 } from '../../../formats/tmfile/index.js'
+import { operatorByNumber } from '../../../formats/tmfile/operators.js'
+import type { Field } from '../../../formats/tmfile/struct_layout.js'
 import { valueText } from '../../../value_text.js'
-import { Refusal, type RefusedNode, refuse } from '../to_tmfile/refusal.js'
+import { type RefusedNode, refusedError } from '../refused_error.js'
+import { whyNotShape } from '../to_tmfile/arrays.js'
+import { Refusal, refuse } from '../to_tmfile/refusal.js'
 import type { ReplacedNode } from '../to_tmfile/report.js'
 import { Constants } from './constants.js'
 import { NodeScope } from './node_scope.js'
@@ -114,7 +119,7 @@ class Conversion {
     for (const tensor of this.#graph.inputs) this.#addInput(tensor)
     const needed = this.#neededNodes()
     for (const node of this.#graph.nodes) if (needed.has(node)) this.#convert(node)
-    if (this.#refused.length > 0) throw refusalError(this.#refused)
+    if (this.#refused.length > 0) throw refusedError(this.#refused, 'ONNX', 'tmfile')
     for (const tensor of this.#outputTensors) this.#addOutput(tensor)
     return this
   }
@@ -122,6 +127,11 @@ class Conversion {
   finish(openBatch?: OpenBatch): ConvertedToOnnx {
     if (openBatch) this.#refuseFixedBatch(openBatch)
     const [inputs, outputs] = this.#endsWith(openBatch)
+    const count = this.#constants.zeros.size
+    if (count > 0)
+      this.#notes.add(
+        `${count === 1 ? '1 constant has' : `${count} constants have`} no data in the file and became zeros; tilework edit --fill-weights gives them values before.`,
+      )
     const report: TmfileToOnnxReport = {
       nodes: this.#converted,
       inputs: Object.fromEntries(inputs.map(({ name, shape }) => [name, shape])),
@@ -232,7 +242,11 @@ class Conversion {
 
   /** The name of a tensor's real values; a DequantizeLinear is added before its first use. */
   #valueOf(tensor: TmfileTensor): string {
-    if (tensor.role === 'constant') return this.#constants.floats(tensor, tensor.shape!)
+    if (tensor.role === 'constant') {
+      if (tensor.shape) return this.#constants.floats(tensor, tensor.shape)
+      const message = `The constant ${valueText(tensor.name)} has no shape.`
+      throw new TileworkError('ERR_GRAPH', message, { format: 'tmfile' })
+    }
     const value = this.#madeValue(tensor)
     value.real ??= dequantize(
       this.#writer,
@@ -251,7 +265,12 @@ class Conversion {
       const { convert } = rowOf(node.operator) ?? refuse(refusalOf(node.operator))
       // Behind a node that was refused nothing is known.
       if (!this.#hasInputs(node)) return
+      checkParams(node)
       if (!this.#graph.prepare(node)) refuse(shapeReason(node))
+      for (const { shape } of [...node.inputs, ...node.outputs]) {
+        const reason = shape ? whyNotShape(shape) : undefined
+        if (reason !== undefined) refuse(reason)
+      }
       const results = node.outputs.map((tensor) => this.#resultOf(tensor))
       convert(this.#scopeOf(node, results))
       for (const [index, tensor] of node.outputs.entries()) this.#finishResult(node, tensor, results[index]!)
@@ -322,16 +341,27 @@ class Conversion {
   }
 }
 
+/** Refuses parameters that a program has set, and that no file holds. */
+function checkParams({ operatorNumber, params }: TmfileNode): void {
+  for (const [name, field] of Object.entries(operatorByNumber(operatorNumber)?.fields ?? {})) {
+    const value: unknown = (params as Readonly<Record<string, unknown>>)[name]
+    if (value !== undefined && !fits(field, value)) refuse(`its parameter ${name} is ${valueText(value)}`)
+  }
+}
+
+function fits(field: Field, value: unknown): boolean {
+  if (field.kind === 'scalar') return isStorable(field.type, value)
+  if (value === null) return true
+  if (field.kind === 'string') return typeof value === 'string'
+  const { type } = field
+  const areStorable = (list: unknown): boolean =>
+    Array.isArray(list) && list.every((each) => isStorable(type === 'i32' ? 'i32' : 'f32', each))
+  return type === 'f32[4]' ? Array.isArray(value) && value.every(areStorable) : areStorable(value)
+}
+
 function shapeReason({ inputs }: TmfileNode): string {
   const shapes = inputs.map(({ shape }) => `[${shape}]`).join(', ')
   return `its parameters do not fit its inputs ${shapes}, or the engine refuses them`
-}
-
-function refusalError(refused: readonly RefusedNode[]): TileworkError {
-  const lines = refused.map(({ node, operator, reason }) => `  ${valueText(node)} (${operator}): ${reason}`)
-  const count = refused.length === 1 ? '1 node has' : `${refused.length} nodes have`
-  const message = `The model cannot become ONNX; ${count} no counterpart:\n${lines.join('\n')}`
-  return new TileworkError('ERR_UNSUPPORTED', message, { format: 'tmfile' })
 }
 
 /** The shape of an end, with an open first extent where it follows the batch. */

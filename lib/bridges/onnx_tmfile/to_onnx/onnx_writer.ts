@@ -8,6 +8,7 @@ import type { Dimension, NewAttributeValue, NewNode, ValueType } from '../../../
 import { OnnxModel } from '../../../formats/onnx/index.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import { refuse } from '../to_tmfile/refusal.js'
 
 /** Everything that the converter writes is in this operator set, which IR version 7 has: the smallest that fits. */
 export const OPSET = 13
@@ -81,6 +82,8 @@ export class OnnxWriter {
     const key = `${dtype} [${shape}] ${values}`
     const known = this.#numbers.get(key)
     if (known !== undefined) return known
+    if (dtype !== 'float32' && !values.every(Number.isSafeInteger))
+      refuse('its parameters and the shapes of its inputs do not belong together')
     const data = dtype === 'int64' ? values.map(BigInt) : [...values]
     const name = this.addTensor(base, tensorOf(data as number[], { dtype, shape }) as DenseTensor)
     this.#numbers.set(key, name)

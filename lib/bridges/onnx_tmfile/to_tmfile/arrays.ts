@@ -1,4 +1,6 @@
 /** Arithmetic on small arrays in row-major order: what constants need before the engine gets them. */
+import { RUNTIME_LIMITS } from '../../../formats/tmfile/schema.js'
+import { refuse } from './refusal.js'
 
 /** Elements of a constant. Integers are exact up to 2^53; bool is 0 and 1. */
 export type Numbers = Float32Array | Float64Array
@@ -16,6 +18,16 @@ export function sameShape(one: Shape, other: Shape): boolean {
 /** The shape with leading ones, up to `rank`. */
 export function withRank(shape: Shape, rank: number): number[] {
   return [...Array<number>(Math.max(0, rank - shape.length)).fill(1), ...shape]
+}
+
+/** Why the engine has no tensor of a shape; undefined where it has. */
+export function whyNotShape(shape: Shape): string | undefined {
+  const { dims, elements } = RUNTIME_LIMITS
+  if (shape.length > dims) return `rank ${shape.length}; the engine has at most ${dims}`
+  if (shape.includes(0)) return 'the result is empty'
+  const size = sizeOf(shape)
+  if (!shape.every((extent) => extent > 0 && Number.isSafeInteger(extent))) return `the shape [${shape}]`
+  return size < elements ? undefined : `${size} elements; the engine has less than ${elements} in a tensor`
 }
 
 /** Distance between neighbours of each axis, in elements. */
@@ -82,6 +94,15 @@ export function taken(numbers: Numbers, shape: Shape, axis: number, indices: Arr
     }
   }
   return result
+}
+
+/** Positions along one axis that a conversion lists, so that a small file cannot ask for gigabytes (CWE-770). */
+const MAX_POSITIONS = 2 ** 22
+
+/** One number for each of `count` positions along an axis. */
+export function positions(count: number, numberAt: (at: number) => number): number[] {
+  if (count > MAX_POSITIONS) refuse(`${count} positions along an axis; at most ${MAX_POSITIONS} are listed`)
+  return Array.from({ length: count }, (_, at) => numberAt(at))
 }
 
 /** Joins arrays along one axis. */

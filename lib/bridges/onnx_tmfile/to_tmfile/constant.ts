@@ -7,6 +7,10 @@ import { isPlain } from '../../../tensor/plain_storage.js'
 import { reorder } from '../../../tensor/reorder.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { broadcastTo, type Numbers, type Shape, sizeOf, transposed } from './arrays.js'
+import { refuse } from './refusal.js'
+
+/** Elements of computed constants, so that a small file cannot ask for gigabytes (CWE-770). */
+export const MAX_COMPUTED_ELEMENTS = 2 ** 28
 
 /** Integer codes behind a constant that a DequantizeLinear gave. */
 export interface Codes {
@@ -59,12 +63,19 @@ export class Constant {
     return new Constant({ name, dtype, shape, read: () => numbers })
   }
 
+  /** One number, repeated. */
+  static filled(shape: Shape, value: number): Constant {
+    return Constant.ofNumbers('', 'float32', [1], [value]).expanded(shape)
+  }
+
   get size(): number {
     return sizeOf(this.shape)
   }
 
   /** The elements, read at the first use. */
   get numbers(): Numbers {
+    if (!this.tensor && this.size > MAX_COMPUTED_ELEMENTS)
+      refuse(`${this.size} elements are constant; at most ${MAX_COMPUTED_ELEMENTS} are computed`)
     this.#numbers ??= this.#read()
     return this.#numbers
   }
@@ -79,6 +90,7 @@ export class Constant {
   /** The same elements in another shape. */
   reshaped(shape: Shape): Constant {
     const { name, dtype, tensor, codes } = this
+    if (sizeOf(shape) !== this.size) refuse(`${this.size} elements do not fit the shape [${shape}]`)
     const kept = codes && { values: codes.values.reshaped(shape), quantization: codes.quantization }
     // Records per index stay valid only where their axis does; the callers keep it in place.
     const axis = codes?.axis === undefined ? {} : { axis: codes.axis }

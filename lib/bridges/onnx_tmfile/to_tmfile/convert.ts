@@ -23,16 +23,17 @@ import { constantOf } from '../../../formats/onnx/model/value.js'
 import type { TmfileModel, TmfileNode, TmfileTensor } from '../../../formats/tmfile/index.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
-import { type Shape, sizeOf } from './arrays.js'
-import { Constant } from './constant.js'
-import { fold } from './fold.js'
+import { type RefusedNode, refusedError } from '../refused_error.js'
+import { type Shape, sizeOf, whyNotShape } from './arrays.js'
+import { Constant, MAX_COMPUTED_ELEMENTS } from './constant.js'
+import { fold, inputAt } from './fold.js'
 import { type GeluMatch, matchGelu } from './gelu.js'
 import { GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'
 import { graphInputs, inputShapes, preparedModel } from './inputs.js'
 import { checkToTmfileOptions, type OnnxToTmfileOptions, type Settings } from './options.js'
 import { chooseOutputs } from './outputs.js'
 import { dequantized, floatNodes } from './quantized.js'
-import { Refusal, type RefusedNode, refuse } from './refusal.js'
+import { Refusal, refuse } from './refusal.js'
 import { type OnnxToTmfileReport, ReportBuilder } from './report.js'
 import { Step } from './step.js'
 import { refusalOf, rowOf } from './table.js'
@@ -83,6 +84,7 @@ class Conversion {
   readonly #origins = new Map<TmfileNode, Node>()
   readonly #gelus = new Map<Node, GeluMatch>()
   readonly #covered = new Set<Node>()
+  #foldedElements = 0
 
   constructor(model: OnnxModel, settings: Settings) {
     this.#graph = model.graph
@@ -107,16 +109,16 @@ class Conversion {
     }
     for (const node of nodes) this.#visit(node)
     const outputs = this.#outputs()
-    if (this.#refused.length > 0) throw refusedError(this.#refused)
+    if (this.#refused.length > 0) throw refusedError(this.#refused, 'a tmfile', 'onnx')
     const built = this.#builder.model(outputs)
     const bare = tensorsWithoutScale(built)
-    if (bare.length > 0) throw refusedError(bare)
+    if (bare.length > 0) throw refusedError(bare, 'a tmfile', 'onnx')
     built.name = null
     if (this.#settings.weights === 'float16') {
       built.castWeights('float16')
       this.#report.notes.add('Weights are float16; builds of the engine for x86 CPUs do not run them.')
     }
-    return { model: built, report: this.#finishReport() }
+    return { model: built, report: this.#finishReport(outputs.flatMap(({ outputs: made }) => made)) }
   }
 
   /** Nodes that an output depends on, in topological order; counts how often each value is read. */
@@ -158,13 +160,9 @@ class Conversion {
 
   #addInputs(): void {
     for (const { name, shape, dtype, stored } of inputShapes(this.#graph, this.#settings)) {
-      if (stored === undefined) {
-        this.#refused.push({
-          node: name,
-          operator: 'input',
-          reason: `${dtype} inputs; the engine computes in float32`,
-        })
-      }
+      const reason =
+        stored === undefined ? `${dtype} inputs; the engine computes in float32` : whyNotShape(shape)
+      if (reason !== undefined) this.#refused.push({ node: name, operator: 'input', reason })
       this.#entries.set(name, {
         operand: this.#builder.input(name, shape, stored ?? 'float32'),
         dtype: dtype as Dtype,
@@ -191,11 +189,8 @@ class Conversion {
         else this.#convert(node, view, row.convert)
       }
     } catch (error) {
-      // A node that breaks its operator's rules has operands that no row expects: too few, or of another rank.
-      const isBroken = error instanceof TypeError || error instanceof RangeError
-      if (isBroken) this.#refuse(node, `operands that break the rules of ${node.opType}`)
-      else if (error instanceof Refusal) this.#refuse(node, error.message)
-      else throw error
+      if (!(error instanceof Refusal)) throw error
+      this.#refuse(node, error.message)
       this.#placeholders(node, view)
     }
   }
@@ -271,6 +266,9 @@ class Conversion {
       const perm = view.ints('perm') ?? first.shape.map((_, axis) => first.shape.length - 1 - axis)
       return [first.named(name).transposed(perm)]
     }
+    this.#foldedElements += shapes.reduce((sum, shape) => sum + sizeOf(shape), 0)
+    if (this.#foldedElements > MAX_COMPUTED_ELEMENTS)
+      refuse(`more than ${MAX_COMPUTED_ELEMENTS} elements of constants that are computed`)
     const made = fold({ view, inputs, shapes })
     if (!made) refuse(`its inputs are constant; ${opType} is not computed`)
     return made.map((numbers, at) =>
@@ -283,11 +281,12 @@ class Conversion {
     )
   }
 
-  #dequantize(view: NodeView, [codes, scale, zeroPoint]: readonly (Constant | undefined)[]): Constant {
+  #dequantize(view: NodeView, inputs: readonly (Constant | undefined)[]): Constant {
     if (view.int('block_size', 0) !== 0) refuse('scales for blocks')
-    const rank = codes!.shape.length
+    const [codes, scale] = [inputAt(inputs, 0), inputAt(inputs, 1)]
     const axis = view.int('axis', 1)
-    return dequantized(view.outputs[0]!, codes!, scale!, zeroPoint, axis < 0 ? axis + rank : axis)
+    const fromFront = axis < 0 ? axis + codes.shape.length : axis
+    return dequantized(view.outputs[0]!, codes, scale, inputs[2], fromFront)
   }
 
   #constantOf(name: string): Constant | undefined {
@@ -403,13 +402,16 @@ class Conversion {
       : { node: node.name!, operator: node.operator }
   }
 
-  #finishReport(): OnnxToTmfileReport {
+  #finishReport(outputs: readonly TmfileTensor[]): OnnxToTmfileReport {
     const { folded, dropped, fused, replaced, copied, notes } = this.#report
     const inputs = Object.fromEntries(
       this.#builder.inputs.map(({ name, shape }): [string, readonly number[]] => [name!, [...shape!]]),
     )
     for (const { name, dtype, quantization } of this.#builder.inputs) {
       if (quantization) notes.add(`Input ${name} takes ${dtype} codes: ${recordText(quantization)}.`)
+    }
+    for (const { name, dtype, quantization } of outputs) {
+      if (quantization) notes.add(`Output ${name} gives ${dtype} codes: ${recordText(quantization)}.`)
     }
     return {
       nodes: this.#builder.nodes.length,
@@ -476,18 +478,8 @@ function tensorsWithoutScale({ graph }: TmfileModel): RefusedNode[] {
   const isBare = ({ dtype, role, quantization }: TmfileTensor): boolean =>
     (dtype === 'int8' || dtype === 'uint8') && role !== 'constant' && !quantization
   const reason =
-    'integers without QuantizeLinear or DequantizeLinear; the option quantized: dequantize computes them as floats'
+    'integers without QuantizeLinear or DequantizeLinear; the option quantized: dequantize (--quantized dequantize) computes them as floats'
   return graph.tensors
     .filter(isBare)
     .map(({ name, dtype }) => ({ node: name ?? '', operator: dtype, reason }))
-}
-
-function refusedError(refused: readonly RefusedNode[]): TileworkError {
-  const list = refused.map(({ node, operator, reason }) => `${valueText(node)} (${operator}): ${reason}`)
-  const count = refused.length === 1 ? '1 node has' : `${refused.length} nodes have`
-  return new TileworkError(
-    'ERR_UNSUPPORTED',
-    `The model cannot become a tmfile; ${count} no counterpart: ${list.join('; ')}.`,
-    { format: 'onnx' },
-  )
 }

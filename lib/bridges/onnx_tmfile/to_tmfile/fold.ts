@@ -12,6 +12,7 @@ import {
   stridesOf,
   taken,
   transposed,
+  withRank,
 } from './arrays.js'
 import { Constant } from './constant.js'
 import { refuse } from './refusal.js'
@@ -27,21 +28,22 @@ export interface FoldedNode {
 /** The elements of each output, in the inferred shapes. */
 type Rule = (node: FoldedNode) => readonly Numbers[]
 
-/** Elements that a fold may compute, so that a small file cannot ask for gigabytes (CWE-770). */
-const MAX_FOLDED_ELEMENTS = 2 ** 28
-
 /** Undefined for an operator that is not folded. */
 export function fold(node: FoldedNode): readonly Numbers[] | undefined {
   const rule = node.view.domain === '' ? RULES.get(node.view.opType) : undefined
   if (!rule) return undefined
-  const count = node.shapes.reduce((sum, shape) => sum + sizeOf(shape), 0)
-  if (count > MAX_FOLDED_ELEMENTS)
-    refuse(`its ${count} elements are constant; at most ${MAX_FOLDED_ELEMENTS} are computed`)
-  return rule(node)
+  const made = rule(node)
+  const isWhole = made.every(({ length }, at) => length === sizeOf(node.shapes[at]!))
+  return isWhole ? made : refuse('operands whose shapes do not belong together')
 }
 
-const numbersAt = ({ inputs }: FoldedNode, at: number): Numbers => inputs[at]!.numbers
-const shapeAt = ({ inputs }: FoldedNode, at: number): Shape => inputs[at]!.shape
+/** An operand that the operator needs. */
+export function inputAt(inputs: FoldedNode['inputs'], at: number): Constant {
+  return inputs[at] ?? refuse(`input ${at} is missing`)
+}
+
+const numbersAt = ({ inputs }: FoldedNode, at: number): Numbers => inputAt(inputs, at).numbers
+const shapeAt = ({ inputs }: FoldedNode, at: number): Shape => inputAt(inputs, at).shape
 const isInteger = ({ view }: FoldedNode): boolean => /^u?int|bool/.test(String(view.dtype(0)))
 const axisAttribute = ({ view }: FoldedNode, absent: number, rank: number): number =>
   positiveAxis(view.int('axis', absent), rank) ?? refuse('axis is outside the rank')
@@ -58,18 +60,33 @@ const one =
 
 const map = (change: (value: number) => number): Rule => one((node) => numbersAt(node, 0).map(change))
 
-/** An operator of two or more operands. */
-const combine = (operate: (one: number, other: number, isInteger: boolean) => number): Rule =>
+/** Elements of the first `count` operands, broadcast to the shape of the result. */
+function broadcastInputs(node: FoldedNode, count: number): Numbers[] {
+  const shape = node.shapes[0]!
+  return Array.from({ length: count }, (_, at) => {
+    const own = withRank(shapeAt(node, at), shape.length)
+    const isBroadcast =
+      own.length === shape.length && own.every((extent, axis) => extent === 1 || extent === shape[axis])
+    if (!isBroadcast) refuse(`input ${at} of shape [${shapeAt(node, at)}] does not broadcast to [${shape}]`)
+    return broadcastTo(numbersAt(node, at), shapeAt(node, at), shape)
+  })
+}
+
+type Operate = (one: number, other: number, isInteger: boolean) => number
+
+/** An operator of any number of operands. */
+const joint = (operate: Operate, count?: number): Rule =>
   one((node) => {
-    const shape = node.shapes[0]!
     const whole = isInteger(node)
-    const operands = node.inputs.map((input) => broadcastTo(input!.numbers, input!.shape, shape))
-    const sum = result(node, sizeOf(shape))
-    sum.set(operands[0]!)
-    for (const other of operands.slice(1))
+    const [first, ...others] = broadcastInputs(node, count ?? node.inputs.length)
+    const sum = result(node, sizeOf(node.shapes[0]!))
+    sum.set(first!)
+    for (const other of others)
       for (let at = 0; at < sum.length; at++) sum[at] = operate(sum[at]!, other[at]!, whole)
     return sum
   })
+
+const combine = (operate: Operate): Rule => joint(operate, 2)
 
 const same: Rule = one((node) => numbersAt(node, 0))
 
@@ -126,8 +143,9 @@ function slice(node: FoldedNode): Numbers {
   const distances = [...strides]
   let offset = 0
   for (const [at, start] of (starts ?? []).entries()) {
-    const axis = positiveAxis(axes?.[at] ?? at, shape.length)!
-    const range = sliceRange(shape[axis]!, start, ends![at]!, steps?.[at] ?? 1)
+    const axis = positiveAxis(axes?.[at] ?? at, shape.length) ?? refuse('axis is outside the rank')
+    const end = ends?.[at] ?? refuse('ends are missing')
+    const range = sliceRange(shape[axis]!, start, end, steps?.[at] ?? 1)
     offset += range.start * strides[axis]!
     distances[axis] = strides[axis]! * range.step
   }
@@ -155,7 +173,9 @@ function split(node: FoldedNode): readonly Numbers[] {
 
 function tile(node: FoldedNode): Numbers {
   let [numbers, shape] = [numbersAt(node, 0), [...shapeAt(node, 0)]]
-  for (const [axis, count] of numbersAt(node, 1).entries()) {
+  const repeats = numbersAt(node, 1)
+  if (repeats.length !== shape.length) refuse(`${repeats.length} repeats for rank ${shape.length}`)
+  for (const [axis, count] of repeats.entries()) {
     const extent = shape[axis]!
     const indices = Array.from({ length: extent * count }, (_, at) => at % extent)
     numbers = taken(numbers, shape, axis, indices)
@@ -165,13 +185,12 @@ function tile(node: FoldedNode): Numbers {
 }
 
 function where(node: FoldedNode): Numbers {
-  const shape = node.shapes[0]!
-  const [condition, yes, no] = node.inputs.map((input) => broadcastTo(input!.numbers, input!.shape, shape))
+  const [condition, yes, no] = broadcastInputs(node, 3)
   return yes!.map((value, at) => (condition![at] ? value : no![at]!))
 }
 
 function range(node: FoldedNode): Numbers {
-  const [start, , step] = node.inputs.map((input) => input!.numbers[0]!) as [number, number, number]
+  const [start, step] = [numbersAt(node, 0)[0]!, numbersAt(node, 2)[0]!]
   return result(node, sizeOf(node.shapes[0]!)).map((_, at) => start + at * step)
 }
 
@@ -223,6 +242,7 @@ function quantize(node: FoldedNode): Numbers {
   const shape = shapeAt(node, 0)
   const axis = positiveAxis(node.view.int('axis', 1), shape.length) ?? 0
   const inner = scale.length > 1 ? sizeOf(shape.slice(axis + 1)) : 1
+  if (zero && zero.dtype !== 'int8' && zero.dtype !== 'uint8') refuse(`codes of type ${zero.dtype}`)
   const isSigned = zero?.dtype === 'int8'
   const [low, high] = isSigned ? [-128, 127] : [0, 255]
   return Float64Array.from(numbersAt(node, 0), (value, at) => {
@@ -237,6 +257,7 @@ function oneHot(node: FoldedNode): Numbers {
   const axis = axisAttribute(node, -1, shape.length)
   const depth = shape[axis]!
   const [indices, values] = [numbersAt(node, 0), numbersAt(node, 2)]
+  if (values.length !== 2) refuse(`${values.length} values; OneHot has two`)
   const inner = sizeOf(shape.slice(axis + 1))
   const made = new Float64Array(sizeOf(shape)).fill(values[0]!)
   for (const [at, index] of indices.entries()) {
@@ -265,7 +286,7 @@ function pad(node: FoldedNode): Numbers {
   const shape = shapeAt(node, 0)
   const mode = view.text('mode') ?? 'constant'
   if (mode !== 'constant' || inputs[3]) refuse('a constant Pad that is not folded')
-  const pads = view.opset < 11 ? view.ints('pads')! : Array.from(inputs[1]!.numbers)
+  const pads = view.opset < 11 ? view.ints('pads')! : Array.from(numbersAt(node, 1))
   const value = view.opset < 11 ? Number(view.attribute('value')?.value ?? 0) : (inputs[2]?.numbers[0] ?? 0)
   const [output, strides] = [node.shapes[0]!, stridesOf(node.shapes[0]!)]
   const made = result(node, sizeOf(output)).fill(value)
@@ -280,8 +301,7 @@ function pad(node: FoldedNode): Numbers {
 
 const truth = (holds: (one: number, other: number) => boolean): Rule =>
   one((node) => {
-    const shape = node.shapes[0]!
-    const [left, right] = node.inputs.map((input) => broadcastTo(input!.numbers, input!.shape, shape))
+    const [left, right] = broadcastInputs(node, 2)
     return Float64Array.from(left!, (value, at) => Number(holds(value, right![at]!)))
   })
 
@@ -302,7 +322,7 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
     'Concat',
     one((node) => {
       const axis = axisAttribute(node, 1, shapeAt(node, 0).length)
-      const parts = node.inputs.map((input) => [input!.numbers, input!.shape] as const)
+      const parts = node.inputs.map((_, at) => [numbersAt(node, at), shapeAt(node, at)] as const)
       return joined(parts, axis)
     }),
   ],
@@ -322,14 +342,14 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['Clip', one(clip)],
   ['QuantizeLinear', one(quantize)],
   ['Add', combine((one, other) => one + other)],
-  ['Sum', combine((one, other) => one + other)],
+  ['Sum', joint((one, other) => one + other)],
   ['Sub', combine((one, other) => one - other)],
   ['Mul', combine((one, other) => one * other)],
   ['Div', combine((one, other, whole) => (whole ? Math.trunc(one / other) : one / other))],
   ['Mod', combine((one, other) => one - Math.floor(one / other) * other)],
   ['Pow', combine((one, other) => one ** other)],
-  ['Min', combine((one, other) => Math.min(one, other))],
-  ['Max', combine((one, other) => Math.max(one, other))],
+  ['Min', joint((one, other) => Math.min(one, other))],
+  ['Max', joint((one, other) => Math.max(one, other))],
   ['And', truth((one, other) => one !== 0 && other !== 0)],
   ['Or', truth((one, other) => one !== 0 || other !== 0)],
   ['Xor', truth((one, other) => (one !== 0) !== (other !== 0))],

@@ -1,5 +1,6 @@
 /** Builds the graph of a tmfile: tensors with known shapes, nodes in topological order, unique names. */
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { allowedFor, isStorable } from '../../../formats/tmfile/encode/chunk.js'
 import {
   type KnownNode,
   type OperatorName,
@@ -11,13 +12,13 @@ import {
   type TmfileTensor,
 } from '../../../formats/tmfile/index.js'
 import { producerNode } from '../../../formats/tmfile/model/create_node.js'
-import { operatorByName } from '../../../formats/tmfile/operators.js'
-import { OPERATOR_VERSION, RUNTIME_LIMITS } from '../../../formats/tmfile/schema.js'
+import { type OperatorSchema, operatorByName } from '../../../formats/tmfile/operators.js'
+import { OPERATOR_VERSION } from '../../../formats/tmfile/schema.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { type Shape, sameShape } from './arrays.js'
-import { Constant } from './constant.js'
+import { type Shape, sameShape, whyNotShape } from './arrays.js'
+import { Constant, MAX_COMPUTED_ELEMENTS } from './constant.js'
 import { refuse } from './refusal.js'
 
 /** A constant, or a tensor that the engine computes. */
@@ -55,6 +56,8 @@ export class GraphBuilder {
   readonly #reserved: ReadonlySet<string>
   readonly #usesOf: (name: string) => number
   readonly #fixed = new Set<TmfileNode>()
+  /** Elements of constants that are not in the ONNX file. */
+  #computedElements = 0
   #label = ''
   #made: TmfileNode[] = []
   readonly #sources = new Map<TmfileTensor, Constant>()
@@ -108,12 +111,15 @@ export class GraphBuilder {
     shapes: readonly Shape[],
     { fixesBatch = false }: EmitOptions = {},
   ): TmfileTensor[] {
-    const outputs = shapes.map((shape) => {
-      if (shape.length > RUNTIME_LIMITS.dims)
-        refuse(`rank ${shape.length}; the engine has at most ${RUNTIME_LIMITS.dims}`)
-      return newTensor(this.#uniqueTensor(`${this.#label}__1`), 'float32', shape, 'variable')
-    })
     const schema = operatorByName(operator)!
+    checkParams(schema, params)
+    for (const shape of shapes) {
+      const reason = whyNotShape(shape)
+      if (reason !== undefined) refuse(reason)
+    }
+    const outputs = shapes.map((shape) =>
+      newTensor(this.#uniqueTensor(`${this.#label}__1`), 'float32', shape, 'variable'),
+    )
     const node = {
       name: null,
       operator,
@@ -202,6 +208,9 @@ export class GraphBuilder {
     const key = `${form} ${shape.join()}`
     const known = forms.get(key)
     if (known) return known
+    if (!constant.tensor) this.#computedElements += constant.size
+    if (this.#computedElements > MAX_COMPUTED_ELEMENTS)
+      refuse(`more than ${MAX_COMPUTED_ELEMENTS} elements of constants that are computed`)
     const { tensor, quantization } = make()
     const isOwnName = (constant.isOriginal || this.#usesOf(constant.name) < 2) && constant.name !== ''
     const base = constant.name === '' ? `${this.#label}__constant` : constant.name
@@ -299,6 +308,14 @@ export class GraphBuilder {
     })
     model.originalFormat = ORIGIN_ONNX
     return model
+  }
+}
+
+function checkParams({ fields }: OperatorSchema, params: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(params)) {
+    const field = fields[name]
+    if (field?.kind === 'scalar' && !isStorable(field.type, value))
+      refuse(`${name} is ${value}; it must be ${allowedFor(field.type)}`)
   }
 }
 

@@ -4,14 +4,20 @@ import type {
   TmfileQuantization,
   TmfileTensor,
 } from '../../../formats/tmfile/index.js'
+import type { RefusedNode } from '../refused_error.js'
 import { sizeOf } from './arrays.js'
 import { Constant } from './constant.js'
 import { type GraphBuilder, isConstantOperand } from './graph_builder.js'
-import { type RefusedNode, refuse } from './refusal.js'
+import { Refusal } from './refusal.js'
 import type { Step } from './step.js'
 
 /** How to continue where a part of the graph stays float. */
 const ADVICE = 'the option quantized: dequantize (--quantized dequantize) writes a float32 model'
+
+/** Refuses what an integer model cannot have, and a float32 model can. */
+export function refuseInteger(reason: string): never {
+  throw new Refusal(`${reason}; ${ADVICE}`)
+}
 
 /** Scale and zero point of a node as a record. */
 export function recordOf(scale: Constant, zeroPoint: Constant | undefined): TmfileQuantization {
@@ -56,12 +62,13 @@ export function storedWeights(step: Step, weight: Constant, bias?: Constant): Tm
   }
   const { dtype } = codes.values
   if (dtype !== 'int8' && dtype !== 'uint8')
-    refuse(`weights are ${dtype}; an integer model has int8 or uint8`)
+    refuseInteger(`weights are ${dtype}; an integer model has int8 or uint8`)
   if (dtype === 'uint8' && codes.axis !== undefined)
-    refuse('uint8 weights with a scale per channel, which the CPU aborts on')
+    refuseInteger('uint8 weights with a scale per channel, which the CPU aborts on')
   if (dtype === 'int8' && codes.quantization.zeroPoints.some((zero) => zero !== 0))
-    refuse('int8 weights with a zero point')
-  if (codes.axis !== undefined && codes.axis !== 0) refuse('scales of an axis that is not the output channel')
+    refuseInteger('int8 weights with a zero point')
+  if (codes.axis !== undefined && codes.axis !== 0)
+    refuseInteger('scales of an axis that is not the output channel')
   // An int8 weight with one record crashes the engine.
   const count = dtype === 'int8' ? outputs : 1
   const stored = b.codes(weight, weight.shape, count)
@@ -69,7 +76,7 @@ export function storedWeights(step: Step, weight: Constant, bias?: Constant): Tm
   const input = step.operand(0)
   const record = isConstantOperand(input) ? undefined : input.quantization
   const exact = bias.codes ? bias : record && quantizedBias(bias, record, codes.quantization)
-  if (!exact) return refuse('the input of integer weights is not quantized')
+  if (!exact) return refuseInteger('the input of integer weights is not quantized')
   return [stored, b.codes(exact, [bias.size], count)]
 }
 

@@ -6,10 +6,3 @@ export class Refusal extends Error {}
 export function refuse(reason: string): never {
   throw new Refusal(reason)
 }
-
-/** A node that cannot be converted. */
-export interface RefusedNode {
-  readonly node: string
-  readonly operator: string
-  readonly reason: string
-}

@@ -3,7 +3,7 @@
  * Gather, Concat and Split on at most four axes. Each function gives the tensor itself where nothing has to move.
  */
 import type { TmfileTensor } from '../../../formats/tmfile/index.js'
-import { type Shape, type SliceRange, sameShape, sizeOf, withRank } from './arrays.js'
+import { positions, type Shape, type SliceRange, sameShape, sizeOf, withRank } from './arrays.js'
 import { Constant } from './constant.js'
 import type { GraphBuilder, Operand } from './graph_builder.js'
 import { refuse } from './refusal.js'
@@ -18,6 +18,7 @@ const MAX_TRANSPOSED_RANK = 6
 export function reshape(b: GraphBuilder, tensor: TmfileTensor, shape: Shape): TmfileTensor {
   const from = tensor.shape!
   const to = shape.length === 0 ? [1] : shape
+  if (sizeOf(from) !== sizeOf(to)) refuse(`[${from}] does not fit the shape [${to}]`)
   return sameShape(from, to) ? tensor : copy(b, tensor, to)
 }
 
@@ -76,12 +77,8 @@ export function slice(b: GraphBuilder, tensor: TmfileTensor, axis: number, range
   if (count === from[axis] && start === 0 && step === 1) return tensor
   if (count === 0) refuse('the result is empty')
   if (step < 0) {
-    return gather(
-      b,
-      tensor,
-      axis,
-      Array.from({ length: count }, (_, at) => start + at * step),
-    )
+    const indices = positions(count, (at) => start + at * step)
+    return gather(b, tensor, axis, indices)
   }
   const shape = from.with(axis, count)
   const end = start + (count - 1) * step + 1
@@ -234,7 +231,7 @@ export function padConstant(
   for (let axis = from.length - 1; axis >= 0; axis--) {
     const block = (count: number): Constant => {
       const own = made.shape!.with(axis, count)
-      return Constant.ofNumbers('', 'float32', own, new Float32Array(sizeOf(own)).fill(value))
+      return Constant.filled(own, value)
     }
     if (before[axis] === 0 && after[axis] === 0) continue
     made = concat(b, [block(before[axis]!), made, block(after[axis]!)], axis)

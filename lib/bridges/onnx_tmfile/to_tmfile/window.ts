@@ -43,11 +43,18 @@ export function windowsOf(step: Step, kernels: Shape, input: Shape): AxisWindow[
   const dilations = checked(step.numbers('dilations'), count, 'dilations')
   const pads = checked(step.numbers('pads'), 2 * count, 'pads')
   const automatic = step.text('auto_pad', 'NOTSET')
+  checked(kernels, count, 'kernel_shape')
   return kernels.map((kernel, axis) => {
     const [stride, dilation] = [strides?.[axis] ?? 1, dilations?.[axis] ?? 1]
+    if (!(kernel >= 1 && stride >= 1 && dilation >= 1))
+      refuse(`a kernel of ${kernel} with stride ${stride} and dilation ${dilation}`)
     const window = { kernel, stride, dilation }
     if (automatic === 'VALID') return { ...window, begin: 0, end: 0 }
-    if (automatic === 'NOTSET') return { ...window, begin: pads?.[axis] ?? 0, end: pads?.[axis + count] ?? 0 }
+    if (automatic === 'NOTSET') {
+      const [begin, end] = [pads?.[axis] ?? 0, pads?.[axis + count] ?? 0]
+      if (begin < 0 || end < 0) refuse(`negative pads, ${begin} and ${end}`)
+      return { ...window, begin, end }
+    }
     const steps = Math.ceil(input[axis]! / stride) - 1
     const total = Math.max(0, steps * stride + dilation * (kernel - 1) + 1 - input[axis]!)
     return { ...window, ...halves(total, automatic === 'SAME_UPPER') }

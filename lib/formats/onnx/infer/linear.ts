@@ -92,10 +92,14 @@ export function attention(node: NodeView): readonly (Dims | undefined)[] {
   const past = node.has(4) ? (node.dims(4)?.[2] ?? null) : 0
   const total = sumOf(merged(key[2]!, value[2]!) ?? null, past)
   const hasPast = node.has(4) && node.has(5)
+  const present = (input: number): Dims | undefined => {
+    const dims = hasPast ? node.dims(input) : undefined
+    return dims?.length === 4 ? dims.with(2, total) : undefined
+  }
   return [
     isFlat ? [batch, length, flat] : [batch, count, length, size],
-    hasPast ? node.dims(4)?.with(2, total) : undefined,
-    hasPast ? node.dims(5)?.with(2, total) : undefined,
+    present(4),
+    present(5),
     [batch, count, length, total],
   ]
 }

@@ -52,6 +52,20 @@ const SCALAR_RANGES: Readonly<Record<ScalarType, readonly [min: number, max: num
   f32: [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
 }
 
+/** Whether a field of this type can hold a value. */
+export function isStorable(type: ScalarType, value: unknown): value is number {
+  const [min, max] = SCALAR_RANGES[type]
+  return (
+    typeof value === 'number' && (type === 'f32' || (Number.isInteger(value) && value >= min && value <= max))
+  )
+}
+
+/** The values of a type, for errors. */
+export function allowedFor(type: ScalarType): string {
+  const [min, max] = SCALAR_RANGES[type]
+  return type === 'f32' ? 'a number' : `an integer from ${min} to ${max}`
+}
+
 export interface FieldTarget {
   /** Byte offset in the chunk. */
   readonly offset: number
@@ -76,14 +90,15 @@ export function encodeField(
     copyField(target, original, offset, type)
     return
   }
-  const [min, max] = SCALAR_RANGES[type]
-  const isNumber = typeof value === 'number' && (type === 'f32' || Number.isInteger(value))
-  if (!isNumber || value < min || value > max) {
-    const allowed = type === 'f32' ? 'a number' : `an integer from ${min} to ${max}`
-    throw new TileworkError('ERR_ARGUMENT', `${path} is ${valueText(value)}; it must be ${allowed}.`, {
-      format: FORMAT_NAME,
-      path,
-    })
+  if (!isStorable(type, value)) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${path} is ${valueText(value)}; it must be ${allowedFor(type)}.`,
+      {
+        format: FORMAT_NAME,
+        path,
+      },
+    )
   }
   writeScalar(target, offset, type, value)
 }

@@ -94,6 +94,8 @@ function checkPooling(params: Numbers, deviate: (message: string) => void): void
 /** Weights are o, i, h, w; o, h, w, i in an NHWC model. */
 function checkKernel(node: NodeRecord, graph: SubgraphRecord, deviate: (message: string) => void): void {
   const params = node.operator.params as Numbers
+  const channels = params.output_channel!
+  if (channels < 0) deviate(`has output_channel ${channels}; the runtime writes in front of the output`)
   const weight = graph.tensors.list[node.inputs?.entries[1] ?? -1]
   const dims = weight?.values.type === TENSOR_TYPE.constant ? weight.dims?.entries : undefined
   if (dims?.length !== 4) return
@@ -105,7 +107,7 @@ function checkKernel(node: NodeRecord, graph: SubgraphRecord, deviate: (message:
     if (kernel !== sizes[at])
       deviate(`has ${name} ${params[name]}, and weights of the shape [${dims.join(', ')}]`)
   }
-  const channels = params.output_channel!
+  // Kernels find their rows of weights and outputs by this number; with fewer than there are they leave the others out.
   if (channels > dims[0]!)
     deviate(`has ${channels} output channels, and weights of the shape [${dims.join(', ')}]`)
 }

@@ -118,6 +118,22 @@ describe('inferShapes', () => {
     expect(model.inferTypes().get('running_mean')).toEqual(float(3))
   })
 
+  it('knows nothing of the present keys of an Attention whose past has another rank', () => {
+    const model = OnnxModel.create({ opset: 23 })
+    const { graph } = model
+    for (const name of ['q', 'k', 'v']) graph.addInput(name, float(1, 2, 3, 4))
+    for (const name of ['past_key', 'past_value']) graph.addInput(name, float(5))
+    graph.addNode({
+      opType: 'Attention',
+      inputs: ['q', 'k', 'v', '', 'past_key', 'past_value'],
+      outputs: ['y', 'present_key', 'present_value'],
+    })
+    graph.addOutput('y', { kind: 'none' })
+    const types = model.inferTypes()
+    expect(types.get('y')).toEqual(float(1, 2, 3, 4))
+    expect(types.get('present_key')).toEqual({ kind: 'tensor', dtype: 'float32' })
+  })
+
   it('does not follow functions that call others twice forever', () => {
     const model = OnnxModel.create()
     model.graph.addInput('x', float(1))

@@ -44,7 +44,7 @@ function priorBox(s: NodeScope<'PriorBox'>) {
   const stepHeight = isStepped ? params.step_h : fround(imageHeight / rows)
   const stepWidth = isStepped ? params.step_w : fround(imageWidth / columns)
   const boxes = boxesOf(s, imageWidth, imageHeight)
-  const count = rows * columns * boxes.length
+  const count = map[0]! * rows * columns * boxes.length
   if (count > MOST_BOXES) refuse(`${count} boxes; at most ${MOST_BOXES} are stored as a constant`)
   const corners: number[] = []
   for (let row = 0; row < rows; row += 1) {

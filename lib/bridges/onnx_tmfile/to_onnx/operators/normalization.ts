@@ -2,6 +2,7 @@
 
 import type { OperatorName } from '../../../../formats/tmfile/index.js'
 import { axisOf } from '../../../../formats/tmfile/index.js'
+import { positions } from '../../to_tmfile/arrays.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { float, int, ints } from '../onnx_writer.js'
@@ -24,7 +25,11 @@ function batchNormalization(s: NodeScope<'BatchNormalization'>) {
   const { rescale_factor, eps, caffe_flavor } = s.params
   const channels = s.shape(0)[1] ?? refuse(`its input has the shape [${s.shape(0)}]`)
   const factor = rescale_factor === 0 ? 0 : 1 / rescale_factor
-  const same = (value: number) => s.numbers(Array<number>(channels).fill(value), 'float32')
+  const same = (value: number) =>
+    s.numbers(
+      positions(channels, () => value),
+      'float32',
+    )
   const affine = caffe_flavor === 0 ? [s.input(1), s.input(2)] : [same(1), same(0)]
   const statistics = [s.scaledInput(3, factor), s.scaledInput(4, factor)]
   s.finish('BatchNormalization', [s.input(0), ...affine, ...statistics], { epsilon: float(eps) })

@@ -1,6 +1,7 @@
 /** Convolutions and pooling. */
 
 import { COUNT_PADDING, isGlobalPooling } from '../../../../formats/tmfile/index.js'
+import { positions } from '../../to_tmfile/arrays.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { type Attributes, int, ints } from '../onnx_writer.js'
@@ -125,7 +126,7 @@ function divisorCorrection({
   windows,
   pads: [before],
 }: PoolingAxis): readonly number[] {
-  return Array.from({ length: windows }, (_, window) => {
+  return positions(windows, (window) => {
     const start = window * stride - before
     return kernel / (Math.min(start + kernel, extent + before) - start)
   })

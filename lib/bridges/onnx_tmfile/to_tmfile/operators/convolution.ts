@@ -19,6 +19,10 @@ function kernelShape(step: Step, weight: Constant): readonly number[] {
   return kernel
 }
 
+function checkChannels(channels: number, expected: number): void {
+  if (channels !== expected) refuse(`${channels} channels; the weights are for ${expected}`)
+}
+
 const biasOf = (step: Step): Constant | undefined => (step.has(2) ? step.required(2, 'the bias') : undefined)
 
 export function conv(step: Step): TmfileTensor {
@@ -36,6 +40,7 @@ export function conv(step: Step): TmfileTensor {
   )
   const [outputs, perGroup] = [weight.shape[0]!, weight.shape[1]!]
   const group = step.number('group', 1)
+  checkChannels(x.shape![1]!, perGroup * group)
   const params = {
     ...{ kernel_h: h.kernel, kernel_w: w.kernel, stride_h: h.stride, stride_w: w.stride },
     ...{
@@ -76,8 +81,11 @@ function transposedPads(
   const extents = given && given.length > 2 ? given.slice(-(step.shape(0).length - 2)) : given
   const wanted = extents?.[axis] ?? input * window.stride
   const total = (input - 1) * window.stride + outer + window.dilation * (window.kernel - 1) + 1 - wanted
-  if (total < 0) return { begin: 0, end: 0, outer: outer - total }
-  return { ...halves(total, automatic === 'SAME_UPPER'), outer }
+  const { begin, end } = halves(total, automatic === 'SAME_UPPER')
+  if (total >= 0) return { begin, end, outer }
+  // A kernel that does not reach the next step: the padding is negative, and the engine adds elements at the end alone.
+  if (!given && begin < 0) refuse(`${automatic} with a kernel smaller than the stride`)
+  return { begin: 0, end: 0, outer: outer - total }
 }
 
 function convTranspose(step: Step): TmfileTensor {
@@ -94,6 +102,7 @@ function convTranspose(step: Step): TmfileTensor {
   if (h.dilation !== w.dilation && padded.length > 1) refuse('unequal dilations, which the kernel exchanges')
   const group = step.number('group', 1)
   const outputs = weight.shape[1]! * group
+  checkChannels(x.shape![1]!, weight.shape[0]!)
   const params = {
     ...{
       num_output: outputs,
@@ -127,7 +136,7 @@ export const CONVOLUTION_ROWS: readonly OperatorRow[] = [
   {
     operator: 'ConvTranspose',
     target: 'Deconvolution',
-    note: 'one or two spatial axes, constant weights, equal dilations',
+    note: 'one or two spatial axes, constant weights, equal dilations; of kernels smaller than the stride, gaps at the end alone',
     convert: convTranspose,
   },
 ]

@@ -64,7 +64,7 @@ function layerNormalization(step: Step): TmfileTensor {
     constant.size === length
       ? constant.reshaped([length])
       : constant.expanded(shape.slice(axis)).reshaped([length])
-  const zeros = Constant.ofNumbers('', 'float32', [length], new Float32Array(length))
+  const zeros = Constant.filled([length], 0)
   const parameters = [
     flat(step.required(1, 'the scale')),
     step.has(2) ? flat(step.required(2, 'the bias')) : zeros,

@@ -1,5 +1,6 @@
 /** Pad in its three modes, and the paddings with zeros that a convolution takes over. */
 import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import { positions } from '../arrays.js'
 import { refuse } from '../refusal.js'
 import { gather, type Padding, padConstant, reshape, slice } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'
@@ -83,7 +84,7 @@ function pad(step: Step): TmfileTensor {
   for (const [axis, extent] of tensor.shape!.entries()) {
     const count = before[axis]! + extent + after[axis]!
     if (count === extent) continue
-    const indices = Array.from({ length: count }, (_, at) => position(at - before[axis]!, extent))
+    const indices = positions(count, (at) => position(at - before[axis]!, extent))
     made = gather(step.b, made, axis, indices)
   }
   return reshape(step.b, made, step.output())

@@ -1,5 +1,6 @@
 /** Pools over windows and over whole planes. */
 import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import { positions } from '../arrays.js'
 import { Constant } from '../constant.js'
 import { eltwise } from '../eltwise.js'
 import { refuse } from '../refusal.js'
@@ -146,13 +147,15 @@ function averageInside(step: Step, x: TmfileTensor, asked: Pool): TmfileTensor {
   }) as unknown as Pool['windows']
   const average = poolOfElements(step, x, { ...asked, windows }, 0)
   const factors = windows.map(({ kernel, stride, begin }, axis) =>
-    Array.from({ length: output[axis]! }, (_, at) => {
+    positions(output[axis]!, (at) => {
       const start = at * stride - begin
       return kernel / (Math.min(start + kernel, input[axis]!) - Math.max(start, 0))
     }),
   ) as [number[], number[]]
-  const plane = factors[0].flatMap((row) => factors[1].map((column) => row * column))
-  return eltwise(step.b, 'prod', average, Constant.ofNumbers('', 'float32', [1, 1, ...output], plane))
+  const read = (): Float32Array =>
+    Float32Array.from(factors[0].flatMap((row) => factors[1].map((column) => row * column)))
+  const shares = new Constant({ name: '', dtype: 'float32', shape: [1, 1, ...output], read })
+  return eltwise(step.b, 'prod', average, shares)
 }
 
 /** A pool over all spatial axes. */

@@ -8,7 +8,7 @@ import type {
 } from '../../../../formats/tmfile/index.js'
 import type { Constant } from '../constant.js'
 import { type GraphBuilder, isConstantOperand } from '../graph_builder.js'
-import { dequantized, recordOf } from '../quantized.js'
+import { dequantized, recordOf, refuseInteger } from '../quantized.js'
 import { refuse } from '../refusal.js'
 import { sameRecord } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'
@@ -34,15 +34,17 @@ function attach(
   dtype: Dtype | number | undefined,
   record: TmfileQuantization,
 ): TmfileTensor {
-  if (!INTEGERS.has(dtype as Dtype)) refuse(`codes of type ${dtype}; an integer model has int8 or uint8`)
+  if (!INTEGERS.has(dtype as Dtype))
+    refuseInteger(`codes of type ${dtype}; an integer model has int8 or uint8`)
   if (dtype === 'int8' && record.zeroPoints[0] !== 0)
-    refuse('int8 codes with a zero point; the engine has them symmetric')
+    refuseInteger('int8 codes with a zero point; the engine has them symmetric')
   const wanted = { ...tensor, dtype: dtype as TmfileDtype, quantization: record }
   if (tensor.quantization && !sameRecord(tensor, wanted)) {
     const producer = step.b.producerOf(tensor)
     if (!producer || MOVERS.has(producer.operator))
-      refuse('another scale behind an operator that copies codes')
-    if (step.b.consumersOf(tensor).length > 0) refuse('another scale of a tensor that is read with its own')
+      refuseInteger('another scale behind an operator that copies codes')
+    if (step.b.consumersOf(tensor).length > 0)
+      refuseInteger('another scale of a tensor that is read with its own')
   }
   setRecord(step.b, tensor, dtype as TmfileDtype, record)
   return tensor

@@ -5,8 +5,7 @@ import { refuse } from '../refusal.js'
 import { reshape, slice } from '../shaping.js'
 import type { Converted, OperatorRow, Step } from '../step.js'
 
-const zeros = (...shape: number[]): Constant =>
-  Constant.ofNumbers('', 'float32', shape, new Float32Array(shape.reduce((one, other) => one * other, 1)))
+const zeros = (...shape: number[]): Constant => Constant.filled(shape, 0)
 
 /** Refuses what both kernels lack. @param activations - the defaults of ONNX */
 function checkForm(step: Step, activations: readonly string[]): void {

@@ -1,6 +1,6 @@
 /** Resize and Upsample. */
 import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
-import { sizeOf } from '../arrays.js'
+import { positions, sizeOf } from '../arrays.js'
 import { refuse } from '../refusal.js'
 import { gather, repeat, reshape } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'
@@ -79,7 +79,7 @@ const ROUNDINGS: Readonly<Record<string, (value: number) => number>> = {
 function nearestIndices({ coordinates, rounding }: Sampling, axis: ResizedAxis): number[] {
   const place = COORDINATES[coordinates] ?? refuse(`coordinate_transformation_mode ${coordinates}`)
   const round = ROUNDINGS[rounding] ?? refuse(`nearest_mode ${rounding}`)
-  return Array.from({ length: axis.to }, (_, at) => {
+  return positions(axis.to, (at) => {
     const index = round(Math.fround(place(at, axis)))
     return Math.min(Math.max(index, 0), axis.from - 1)
   })

@@ -81,6 +81,8 @@ function tile(step: Step): TmfileTensor {
   if (step.opset < 6) refuse('Tile of operator set 1')
   const repeats = step.values(1, 'the list of repeats') ?? refuse('repeats are missing')
   let made = step.tensor(0)
+  const rank = made.shape!.length
+  if (repeats.length !== rank) refuse(`${repeats.length} repeats for rank ${rank}`)
   for (const [axis, count] of [...repeats.entries()].reverse()) {
     if (count < 1) refuse('the result is empty')
     made = repeat(step.b, made, axis, count)
