@@ -42,6 +42,11 @@ export function sortedNodes(nodes: readonly Node[]): number[] {
   throw new TileworkError('ERR_GRAPH', `The node ${valueText(name)} (${opType}) depends on its own output.`)
 }
 
+/** The nodes in topological order. @throws TileworkError as `sortedNodes` */
+export function orderedNodes(nodes: readonly Node[]): readonly Node[] {
+  return sortedNodes(nodes).map((index) => nodes[index]!)
+}
+
 /** Names that a node uses: its inputs, and names that its subgraphs take from outside. */
 export function* usedNames(node: Node): Generator<string> {
   for (const name of node.inputs) if (name !== '') yield name
