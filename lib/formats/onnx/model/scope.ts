@@ -22,7 +22,9 @@ export class Scope {
     this.#outer = outer
     this.#isOverridable = isOverridable
     const produced = graph.nodes.flatMap(({ outputs }) => outputs)
-    this.#defined = new Set([...graph.inputNames, ...graph.initializerNames, ...produced])
+    // Not by the index of the graph, which takes longer to build than most passes.
+    const inputs = graph.inputs.map(({ name }) => name)
+    this.#defined = new Set([...inputs, ...graph.initializerNames, ...produced])
   }
 
   /** The graph that defines a value. */

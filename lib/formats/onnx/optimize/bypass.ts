@@ -1,5 +1,4 @@
 /** Removes nodes whose output is their first input: Identity, and Dropout where it does not drop anything. */
-import { hasSubgraphs } from '../model/graph_names.js'
 import { orderedNodes } from '../model/node_order.js'
 import { isStandard, mainScope, type Scope } from '../model/scope.js'
 import type { Node } from '../model/types.js'
@@ -41,14 +40,14 @@ function removePassing(
 ): number {
   let count = 0
   for (const scope of [...mainScope(model).all()]) {
-    const found = scope.graph.nodes.some((node) => isStandard(node, opType) && !hasSubgraphs(node))
-    if (!found) continue
+    // In the order of their chains; what is between two of them does not matter.
+    const nodes = scope.graph.nodes.filter((node) => isStandard(node, opType))
+    if (nodes.length === 0) continue
     const rewrite = new Rewrite(scope.graph)
-    for (const node of orderedNodes(scope.graph.nodes)) {
+    for (const node of orderedNodes(nodes)) {
       const [input = ''] = node.inputs
       const [output = ''] = node.outputs
-      if (!isStandard(node, opType) || input === '' || output === '') continue
-      if (passes(node, scope)) rewrite.bypass(node, input, output)
+      if (input !== '' && output !== '' && passes(node, scope)) rewrite.bypass(node, input, output)
     }
     count += rewrite.apply()
   }

@@ -86,17 +86,20 @@ function mayLoseOutputs(node: Node, opsets: Opsets): boolean {
   return Number(opsets.get('') ?? 1) >= 14 && Number(node.attribute('training_mode')?.value ?? 0) === 0
 }
 
-const SIGNATURES = new Map<string, Signature>()
+const SIGNATURES = new Map<string, Signature | undefined>()
 
 function signatureOf(node: Node, opsets: Opsets): Signature | undefined {
   const domain = standardDomain(node.domain)
-  const versions = ownEntry(ownEntry(OPERATOR_DEFAULTS, domain) ?? {}, node.opType)?.split('|')
+  const { opType } = node
   const opset = Number(opsets.get(domain) ?? 0)
-  const row = versions?.findLast((each) => Number.parseInt(each, 10) <= opset)
-  if (row === undefined) return undefined
-  const signature = SIGNATURES.get(row) ?? parseRow(row)
-  SIGNATURES.set(row, signature)
-  return signature
+  const operator = ownEntry(ownEntry(OPERATOR_DEFAULTS, domain) ?? {}, opType)
+  if (operator === undefined) return undefined
+  const key = `${domain} ${opType} ${opset}`
+  if (!SIGNATURES.has(key)) {
+    const row = operator.split('|').findLast((each) => Number.parseInt(each, 10) <= opset)
+    SIGNATURES.set(key, row === undefined ? undefined : parseRow(row))
+  }
+  return SIGNATURES.get(key)
 }
 
 function parseRow(row: string): Signature {

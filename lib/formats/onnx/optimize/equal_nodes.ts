@@ -55,13 +55,13 @@ async function mergeIn(graph: Graph, mayMerge: (node: Node) => boolean): Promise
   const rewrite = new Rewrite(graph)
   const seen = new Map<string, Twins>()
   for (const node of orderedNodes(graph.nodes)) {
-    if (!mayMerge(node)) continue
     const key = keyOf(node, (name) => rewrite.resolve(name))
     const twins = seen.get(key)
     if (!twins) {
       seen.set(key, { first: node })
       continue
     }
+    if (!mayMerge(node)) continue
     const byAttributes = twins.byAttributes ?? new Map([[await attributesOf(twins.first), twins.first]])
     twins.byAttributes = byAttributes
     const attributes = await attributesOf(node)
@@ -74,8 +74,11 @@ async function mergeIn(graph: Graph, mayMerge: (node: Node) => boolean): Promise
 }
 
 /** Which outputs a node has is part of what it does: Dropout without a mask may be another kernel. */
-function keyOf({ opType, domain, inputs, outputs }: Node, resolve: (name: string) => string): string {
-  return JSON.stringify([domain, opType, inputs.map(resolve), outputs.map((name) => name !== '')])
+function keyOf({ message, opType }: Node, resolve: (name: string) => string): string {
+  const [inputs, outputs] = message.textPair('input', 'output')
+  return [opType, ...inputs.map(resolve), '', ...outputs.map((name) => (name === '' ? '' : '*'))].join(
+    '\u0000',
+  )
 }
 
 /** Makes users of all outputs take those of the twin; all or none. */
@@ -88,7 +91,7 @@ function isReplaced(node: Node, twin: Node, rewrite: Rewrite): boolean {
 
 /** A text that is equal for equal attributes only; undefined where one is not compared. */
 async function attributesOf(node: Node): Promise<string | undefined> {
-  const texts: [string, string][] = []
+  const texts: [string, string][] = [['', node.domain]]
   for (const attribute of node.attributes) {
     const value = await attributeText(attribute)
     if (value === undefined) return undefined

@@ -12,12 +12,14 @@ export class Rewrite {
   readonly #inside: ReadonlySet<string>
   readonly #renamed = new Map<string, string>()
   readonly #removed = new Set<Node>()
+  /** Nodes whose output gets the name of an output of the graph. */
+  readonly #renamedNodes = new Set<Node>()
   #producers: ReadonlyMap<string, Node> | undefined
 
   constructor(graph: Graph) {
     this.#graph = graph
     this.#fixed = namesToKeep(graph)
-    this.#outputs = graph.outputNames
+    this.#outputs = new Set(graph.outputs.map(({ name }) => name))
     this.#inside = namesInside(graph)
   }
 
@@ -55,7 +57,9 @@ export class Rewrite {
   /** Gives the value of a node of this graph the name of an output of the graph. */
   #giveName(name: string, output: string): boolean {
     if (!this.#outputs.has(output) || this.#fixed.has(name) || this.#inside.has(output)) return false
-    if (!this.#producerOf(name)) return false
+    const producer = this.#producerOf(name)
+    if (!producer) return false
+    this.#renamedNodes.add(producer)
     this.#renamed.set(name, output)
     return true
   }
@@ -76,11 +80,7 @@ export class Rewrite {
     for (const name of names.values()) gone.delete(name)
     removeNodes(graph, this.#removed)
     renameUses(graph, names)
-    for (const node of graph.nodes) {
-      const { outputs } = node
-      if (outputs.some((name) => names.has(name)))
-        node.outputs = outputs.map((name) => names.get(name) ?? name)
-    }
+    for (const node of this.#renamedNodes) node.outputs = node.outputs.map((name) => names.get(name) ?? name)
     removeValueInfo(graph, gone)
     return this.#removed.size
   }
