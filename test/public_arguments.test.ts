@@ -370,6 +370,18 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.weightErrors(given as never, { form: 'float16' }),
     args: () => [onnxEntry.OnnxModel.create()],
   },
+  tidy: {
+    run: async (options) => onnxEntry.tidy((await onnx()).onnx!, options as never),
+    args: () => [{ fold: 'all', signal }],
+  },
+  'tidy of': {
+    run: (given) => onnxEntry.tidy(given as never),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
+  'OnnxModel.optimize': {
+    run: async (options) => (await onnx()).onnx!.optimize(options as never),
+    args: () => [{ only: ['sort', 'fold-shapes'], signal }],
+  },
   quantizeWeights: {
     run: async (options) => onnxEntry.quantizeWeights((await onnx()).onnx!, options as never),
     args: () => [

@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { check, open } from '../../lib/index.js'
+import { check, open, save, tensor } from '../../lib/index.js'
+import { OnnxModel } from '../../lib/onnx.js'
 import { recordedPath } from '../formats/onnx/compress/recorded.js'
 import { runCli, runJson } from './run_cli.js'
 
@@ -57,6 +58,25 @@ it('gives the same facts as JSON', async () => {
   expect(report).toMatchObject({ to: 'fp16', output })
   expect(report.tensors.length).toBeGreaterThan(5)
   expect((await open(output)).onnx!.graph.initializer('wq')?.dtype).toBe('float16')
+})
+
+it('finds weights behind Transpose with --tidy, and says what it changed', async () => {
+  const path = join(folder, 'model.onnx')
+  const model = OnnxModel.create()
+  const { graph } = model
+  graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 32] })
+  graph.setInitializer('w', tensor(new Float32Array(512).fill(0.5), { shape: [16, 32] }))
+  graph.addNode({ opType: 'Transpose', inputs: ['w'], outputs: ['t'] })
+  graph.addNode({ opType: 'MatMul', inputs: ['x', 't'], outputs: ['y'] })
+  graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [1, 16] })
+  await save(path, model)
+  const plain = ['compress', path, '--to', 'q8', '--dry-run']
+  expect((await runCli(plain)).stdout).toContain('its second input is not a weight')
+  const { stdout } = await runCli([...plain, '--tidy'])
+  expect(stdout).toContain('tidied: fold-weights 1\n')
+  expect(stdout).toMatch(/^t +float32 +int8/m)
+  const { tidied } = await runJson<{ tidied: { changes: number }[] }>([...plain, '--tidy', '--json'])
+  expect(tidied).toContainEqual({ pass: 'fold-weights', changes: 1 })
 })
 
 it('takes the external data of a model, and writes one file', async () => {

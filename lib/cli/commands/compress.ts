@@ -3,7 +3,14 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type OpenFile, save, TileworkError } from '../../index.js'
-import { type CompressReport, type OnnxModel, type ValueRanges, weightErrors } from '../../onnx.js'
+import {
+  type CompressReport,
+  type OnnxModel,
+  type OptimizeChange,
+  tidy,
+  type ValueRanges,
+  weightErrors,
+} from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
@@ -30,6 +37,7 @@ interface CompressChoice extends ReadChoice, KeepOldData {
   readonly reduceRange?: boolean
   readonly exclude?: readonly string[]
   readonly ranges?: string
+  readonly tidy?: boolean
   readonly sensitivity?: boolean
   readonly dryRun?: boolean
   readonly json?: boolean
@@ -38,6 +46,8 @@ interface CompressChoice extends ReadChoice, KeepOldData {
 interface TargetReport extends CompressReport {
   readonly input: string
   readonly to: TargetName
+  /** What `--tidy` changed first. */
+  readonly tidied?: readonly OptimizeChange[]
   /** Absent for a dry run. */
   readonly output?: string
 }
@@ -61,6 +71,7 @@ Examples:
 
 With --out-dir names are as transformers.js looks for them: model_fp16.onnx, model_quantized.onnx, …
 A model of 2 GiB and more has its values in one file beside it: model_q4.onnx_data.
+--tidy finds weights in Constant nodes, and behind Identity, Transpose, Reshape and Cast; it stores equal ones once.
 --dry-run prints what would become what, and what stays and why; it writes nothing.
 --sensitivity prints what each weight would lose, worst first, and writes nothing; --exclude leaves such a node out.
 --ranges makes qdq quantize activations, too: { "value": { "min": 0, "max": 1 } }, or onnxruntime's calibration cache.`
@@ -87,6 +98,10 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
   addQuantizationOptions(command)
   addReadOptions(command)
     .option(...KEEP_OLD_DATA)
+    .option(
+      '--tidy',
+      'first remove Identity and Dropout, fold Transpose and the like into weights, drop what is unused',
+    )
     .option('--dry-run', 'print what would be done, and write nothing')
     .option('--sensitivity', 'print the error of each weight, and write nothing')
     .option('--json', 'print JSON')
@@ -153,6 +168,7 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
   try {
     if (!file.onnx) throw new TileworkError('ERR_UNSUPPORTED', `${input} is not an ONNX model.`)
     refuseMissingData(file)
+    const tidied = choice.tidy ? await tidy(file.onnx, { signal: terminal.signal }) : undefined
     if (choice.sensitivity) {
       for (const [to] of outputs) await printErrors(file.onnx, to, choice, terminal)
       return EXIT.ok
@@ -162,6 +178,7 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
       reports.push({
         input,
         to,
+        ...(tidied && { tidied }),
         ...(await compressOne(file.onnx, to, output, { ...choice, values: ranges }, terminal)),
       })
     }
@@ -295,9 +312,15 @@ function formatReport(report: TargetReport, { dryRun }: CompressChoice, terminal
   const line = `${printable(input)} as ${end}: weights ${formatBytes(bytesBefore)} → ${formatBytes(bytesAfter)}${share}\n`
   return (
     line +
+    tidyLine(report) +
     stayLines(report) +
     (dryRun ? `\n${weightTable(report, terminal)}${nodeTable(report, terminal)}` : '')
   )
+}
+
+function tidyLine({ tidied = [] }: TargetReport): string {
+  const done = tidied.filter(({ changes }) => changes > 0).map(({ pass, changes }) => `${pass} ${changes}`)
+  return done.length > 0 ? `tidied: ${done.join(', ')}\n` : ''
 }
 
 function stayLines({ nodes, tensors }: CompressReport): string {

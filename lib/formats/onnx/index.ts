@@ -55,6 +55,8 @@ export type {
   ValueInfo,
   ValueType,
 } from './model/types.js'
+export type { OptimizeChange, OptimizeOptions, OptimizePass } from './optimize/optimize.js'
+export { type TidyOptions, tidy } from './optimize/tidy.js'
 export { FILE_MESSAGES, type FileMessage } from './protobuf/message_kind.js'
 export type { TensorProtoObject } from './protobuf/message_object.js'
 export { ATTRIBUTE_TYPES } from './schema.js'

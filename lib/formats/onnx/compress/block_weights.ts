@@ -2,7 +2,6 @@
 
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { cast } from '../../../tensor/cast.js'
-import { asStored, StoredTensor } from '../../../tensor/dense.js'
 import {
   type BlockBits,
   type BlockMatrix,
@@ -11,8 +10,8 @@ import {
   quantizeBlocks,
   quantizeBnb4,
 } from '../../../tensor/number_blocks.js'
-import { reorder } from '../../../tensor/reorder.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import { transposed } from '../tensor/rearranged.js'
 import { packRows } from './code_packing.js'
 import { FloatReader, withWindow } from './float_window.js'
 import { type PanelCache, Panels } from './panels.js'
@@ -287,19 +286,6 @@ export function bnb4(
   }
 }
 
-/** The matrix [K, N] as [N, K], row-major. */
-export function transposed({ tensor, k, n }: Omit<Matrix, 'isTransposed'>): DenseTensor {
-  const plain = asStored(tensor)
-  const flat = new StoredTensor({
-    source: plain.source,
-    start: plain.start,
-    dtype: plain.dtype,
-    shape: [k, n],
-  })
-  const { source, start } = asStored(reorder(flat, 'fb'))
-  return new StoredTensor({ source, start, dtype: plain.dtype, shape: [n, k] })
-}
-
 function scalesOf(
   panels: Panels,
   name: string,
@@ -313,10 +299,4 @@ function scalesOf(
     ({ scales }) => new Uint8Array(scales.buffer, scales.byteOffset, scales.byteLength),
   )
   return cast(numbers, dtype)
-}
-
-/** The same bytes as a tensor of another shape with as many elements. */
-export function withShape(tensor: DenseTensor, shape: readonly number[]): DenseTensor {
-  const { source, start, dtype, name } = asStored(tensor)
-  return new StoredTensor({ source, start, dtype, name, shape })
 }

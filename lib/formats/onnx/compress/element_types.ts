@@ -4,13 +4,13 @@
  */
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { ownEntry } from '../../../own_entry.js'
+import { type Opsets, signatureOf } from '../infer/slots.js'
 import type { OnnxModel } from '../model/model.js'
 import type { ModelFunction } from '../model/model_function.js'
 import { standardDomain } from '../model/node.js'
-import { sortedNodes } from '../model/node_order.js'
+import { orderedNodes } from '../model/node_order.js'
 import type { Graph, Node, ValueType } from '../model/types.js'
 import { DTYPE_OF_CODE } from '../schema.js'
-import { type Opsets, signatureOf } from './slots.js'
 
 /** The type of a value: of its elements, and whether it is a sequence or optional of tensors. */
 export interface ElementType {
@@ -148,11 +148,6 @@ function functionKey({
   overload,
 }: Pick<ModelFunction, 'domain' | 'name' | 'overload'>): string {
   return JSON.stringify([standardDomain(domain), name, overload])
-}
-
-/** Sorted where the file's order is wrong. */
-export function orderedNodes(nodes: readonly Node[]): readonly Node[] {
-  return sortedNodes(nodes).map((index) => nodes[index]!)
 }
 
 /** Types of the inputs of a body, where the operator gives them: Loop after the counter and condition, Scan in order. */

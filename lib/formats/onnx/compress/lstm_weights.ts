@@ -5,7 +5,7 @@ import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import { quantize } from '../../../tensor/quantize.js'
 import { slice } from '../../../tensor/slice.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { transposed } from './block_weights.js'
+import { transposed } from '../tensor/rearranged.js'
 import { int8Parameters, valueRanges } from './int8_parameters.js'
 
 export interface LstmWeight {

@@ -10,9 +10,12 @@ import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import type { Inference } from '../infer/infer.js'
 import { checkModel } from '../model/check_model.js'
+import { FreshNames } from '../model/fresh_names.js'
 import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../model/graph_passes.js'
 import type { OnnxModel } from '../model/model.js'
+import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from '../model/scope.js'
 import type { Graph, NewAttribute, NewNode, Node } from '../model/types.js'
+import { withShape } from '../tensor/rearranged.js'
 import {
   type BlockNames,
   type BlockOptions,
@@ -23,12 +26,9 @@ import {
   gatherBlocks,
   matMulNBits,
   matrixOf,
-  withShape,
 } from './block_weights.js'
-import { FreshNames } from './fresh_names.js'
 import { PanelCache } from './panels.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
-import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from './scopes.js'
 import { checkWeightOptions, type QuantizeWeightsOptions, type WeightSettings } from './weight_options.js'
 
 const MICROSOFT = 'com.microsoft'

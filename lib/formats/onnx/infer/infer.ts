@@ -6,7 +6,7 @@
  */
 import { TileworkError } from '../../../errors.js'
 import type { ModelFunction } from '../model/model_function.js'
-import { sortedNodes } from '../model/node_order.js'
+import { orderedNodes } from '../model/node_order.js'
 import type { Attribute, Graph, Node, ValueType } from '../model/types.js'
 import { containerTypeOf } from './containers.js'
 import { type Dims, dimsOf, isKnown, MAX_INFERRED_RANK, merged } from './dims.js'
@@ -27,6 +27,8 @@ export interface TypeConflict {
 export interface Inference {
   /** Types of values of which something is known, by graph and name. */
   readonly types: ReadonlyMap<Graph, ReadonlyMap<string, ValueType>>
+  /** The same with the elements of values that describe shapes. */
+  readonly known: ReadonlyMap<Graph, ReadonlyMap<string, Known>>
   readonly conflicts: readonly TypeConflict[]
 }
 
@@ -76,6 +78,7 @@ const MAX_NESTING = 100
 
 class InferenceRun implements Inference {
   readonly types = new Map<Graph, Map<string, ValueType>>()
+  readonly known = new Map<Graph, Map<string, Known>>()
   readonly #conflicts = new Map<string, TypeConflict>()
   readonly #functions = new Map<string, ModelFunction>()
   readonly #main: Graph
@@ -107,6 +110,7 @@ class InferenceRun implements Inference {
     const types = new Map<string, ValueType>()
     const known = new Map<string, Known>()
     this.types.set(graph, types)
+    this.known.set(graph, known)
     const note = (name: string, found: Known): void => {
       known.set(name, found)
       types.set(name, found.type)
@@ -235,7 +239,7 @@ const keyOf = (domain: string, name: string, overload: string): string =>
 /** In file order where the nodes cannot be sorted: what is used too early is unknown. */
 function ordered(nodes: readonly Node[]): readonly Node[] {
   try {
-    return sortedNodes(nodes).map((index) => nodes[index]!)
+    return orderedNodes(nodes)
   } catch (error) {
     if (error instanceof TileworkError && error.code === 'ERR_GRAPH') return nodes
     throw error

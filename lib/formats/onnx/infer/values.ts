@@ -41,8 +41,8 @@ const RULES: Readonly<Record<string, (node: NodeView) => Dims | undefined>> = {
   Sub: (node) => elementwise(node, differenceOf, (one, other) => one - other),
   Mul: (node) => elementwise(node, productOf, (one, other) => one * other),
   Div: (node) => elementwise(node, quotient, (one, other) => one / other),
-  Min: (node) => elementwise(node, equalOnly, Math.min),
-  Max: (node) => elementwise(node, equalOnly, Math.max),
+  Min: (node) => extremes(node, Math.min),
+  Max: (node) => extremes(node, Math.max),
   Floor: (node) => node.values(0)?.map((value) => (isKnown(value) ? Math.floor(value) : value)),
   Ceil: (node) => node.values(0)?.map((value) => (isKnown(value) ? Math.ceil(value) : value)),
   Equal: (node) => elementwise(node, equalOnes, (one, other) => Number(one === other)),
@@ -124,6 +124,7 @@ function elementwise(
   const dtype = node.dtype(0)
   const isInteger = INTEGERS.has(dtype)
   if (!isInteger && dtype !== 'float32' && dtype !== 'float64') return undefined
+  if (node.inputs.length !== 2) return undefined
   return paired(node, 0, 1, (one, other) => {
     if (one === null || other === null) return null
     if (isInteger && !(isKnown(one) && isKnown(other))) return symbolic(one, other)
@@ -133,6 +134,21 @@ function elementwise(
     const rounded = dtype === 'float32' ? Math.fround(value) : value
     return Number.isFinite(rounded) ? rounded : null
   })
+}
+
+/** Of any number of inputs. */
+function extremes(node: NodeView, pick: (one: number, other: number) => number): Dims | undefined {
+  const dtype = node.dtype(0)
+  if (!INTEGERS.has(dtype) && dtype !== 'float32' && dtype !== 'float64') return undefined
+  const lists = node.inputs.map((_, input) => node.values(input))
+  if (!lists.every((list) => list !== undefined)) return undefined
+  const length = broadcastLength(lists)
+  if (length === undefined) return undefined
+  return Array.from({ length }, (_, at) =>
+    lists
+      .map((list) => elementAt(list, at))
+      .reduce((one, other) => (isKnown(one) && isKnown(other) ? pick(one, other) : equalOnly(one, other))),
+  )
 }
 
 const equalOnly = (one: Dim, other: Dim): Dim => (one === other ? one : null)
@@ -150,7 +166,7 @@ function paired(
   apply: (one: Dim, other: Dim, at: number) => Dim,
 ): Dims | undefined {
   const [left, right] = [node.values(first), node.values(second)]
-  if (!left || !right || node.opset < 7 || node.inputs.length > 3) return undefined
+  if (!left || !right || node.opset < 7) return undefined
   const length = broadcastLength([left, right])
   if (length === undefined) return undefined
   return Array.from({ length }, (_, at) => apply(elementAt(left, at), elementAt(right, at), at))

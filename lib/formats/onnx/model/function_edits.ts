@@ -266,11 +266,12 @@ function* withInner(nodes: readonly Node[]): Generator<Node> {
   }
 }
 
-function callOf({ domain, opType, overload }: Node): string {
+/** The function that a node calls, if the model has one of that key. */
+export function callOf({ domain, opType, overload }: Node): string {
   return keyOf(domain, opType, overload)
 }
 
-function keyOf(domain: string, name: string, overload: string): string {
+export function keyOf(domain: string, name: string, overload: string): string {
   return JSON.stringify([setOf(domain), name, overload])
 }
 

@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto'
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
-import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import { eachRawString } from '../../../tensor/raw_strings.js'
+import type { DenseTensor, StringTensor, Tensor } from '../../../tensor/tensor.js'
 import type { Message, MessageField } from '../protobuf/message.js'
 import { FORMAT_NAME, INITIALIZER_LISTS } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
@@ -94,21 +95,30 @@ export function annotatedNames({ message }: Graph): string[] {
     .map((entry) => entry.text('value'))
 }
 
-/** See `Graph.constantsToInitializers`. */
-export function constantsToInitializers(graph: Graph): number {
+/**
+ * See `Graph.constantsToInitializers`.
+ *
+ * @param isKept - names of values whose node stays
+ */
+export function constantsToInitializers(
+  graph: Graph,
+  isKept: (graph: Graph, name: string) => boolean = () => false,
+): number {
   const version = Number(modelOf(graph.message)?.int('ir_version') ?? 0)
   if (version < FIRST_IR_WITH_FREE_INITIALIZERS) {
     const message = `The IR version is ${version}; initializers that are not inputs need ${FIRST_IR_WITH_FREE_INITIALIZERS}.`
     throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
   }
   const { message } = graph
-  const inner = graph.nodes.flatMap((node) => node.subgraphs.map(constantsToInitializers))
+  const inner = graph.nodes.flatMap((node) =>
+    hasSubgraphs(node) ? node.subgraphs.map((each) => constantsToInitializers(each, isKept)) : [],
+  )
   const taken = new Set([...graph.inputNames, ...graph.initializerNames])
   const constants = graph.nodes.flatMap((node) => {
-    const value = constantOf(node)
+    const value = node.opType === 'Constant' ? constantOf(node) : undefined
     const name = node.outputs[0]!
     // A name that is defined twice stays a node: two initializers of one name would hide the fault and lose a value.
-    if (!value || taken.has(name)) return []
+    if (!value || taken.has(name) || isKept(graph, name)) return []
     taken.add(name)
     return [{ field: node.message, name, value }]
   })
@@ -156,9 +166,8 @@ export function initializersToConstants(graph: Graph, names: readonly string[] |
 /** See `Graph.deduplicateInitializers`. */
 export async function deduplicateInitializers(graph: Graph): Promise<number> {
   refuseTraining(graph)
-  const ends = [...graph.inputs, ...graph.outputs].map(({ name }) => name)
-  const fixed = new Set([...ends, ...annotatedNames(graph), ...valuesWithAnnotations(graph)])
-  const hidden = new Set([...graph.subgraphs()].flatMap((inside) => [...ownNames(inside)]))
+  const fixed = namesToKeep(graph)
+  const hidden = namesInside(graph)
   const { message } = graph
   const kept = new Map<string, string>()
   const renamed = new Map<string, string>()
@@ -166,7 +175,7 @@ export async function deduplicateInitializers(graph: Graph): Promise<number> {
   for (const group of await groupsToCompare(graph)) {
     for (const { name, field, tensor } of group) {
       if (fixed.has(name)) continue
-      const key = `${tensor.dtype} ${tensor.shape} ${await digestOf(tensor)}`
+      const key = `${keyOf(tensor)} ${await digestOf(tensor)}`
       const first = kept.get(key)
       // A subgraph that defines the name would hide the kept initializer from its users there.
       if (first === undefined) {
@@ -185,16 +194,16 @@ export async function deduplicateInitializers(graph: Graph): Promise<number> {
 interface Candidate {
   readonly name: string
   readonly field: MessageField
-  readonly tensor: DenseTensor
+  readonly tensor: DenseTensor | StringTensor
 }
 
-/** Groups of two or more dense initializers with equal dtype, shape and layout; no others are read. */
+/** Groups of two or more initializers with equal dtype, shape and layout; no others are read. */
 async function groupsToCompare(graph: Graph): Promise<readonly Candidate[][]> {
   const groups = new Map<string, Candidate[]>()
   for (const { name, field } of graph.initializerFields('initializer')) {
     const tensor = tensorOfField(field)
-    if (tensor.kind !== 'dense' || !tensor.hasData) continue
-    const key = `${tensor.dtype} ${tensor.shape} ${tensor.storage.layout}`
+    if (tensor.kind === 'sparse' || !tensor.hasData) continue
+    const key = keyOf(tensor)
     const group = groups.get(key)
     if (group) group.push({ name, field, tensor })
     else groups.set(key, [{ name, field, tensor }])
@@ -202,11 +211,21 @@ async function groupsToCompare(graph: Graph): Promise<readonly Candidate[][]> {
   return [...groups.values()].filter(({ length }) => length > 1)
 }
 
+function keyOf(tensor: DenseTensor | StringTensor): string {
+  const { dtype, shape } = tensor
+  return `${dtype} ${shape} ${tensor.kind === 'dense' ? tensor.storage.layout : ''}`
+}
+
 /** Bytes hashed at a time. */
 const WINDOW_BYTES = 1024 * 1024
 
-async function digestOf(tensor: DenseTensor): Promise<string> {
+async function digestOf(tensor: DenseTensor | StringTensor): Promise<string> {
   const hash = createHash('sha256')
+  if (tensor.kind === 'string') {
+    // With lengths, so that ["ab", "c"] differs from ["a", "bc"].
+    for (const text of await eachRawString(tensor)) hash.update(`${text.byteLength} `).update(text)
+    return hash.digest('hex')
+  }
   const { byteLength } = tensor.storage
   const window = new Uint8Array(Math.min(WINDOW_BYTES, byteLength))
   for (let start = 0; start < byteLength; start += WINDOW_BYTES) {
@@ -217,16 +236,10 @@ async function digestOf(tensor: DenseTensor): Promise<string> {
   return hash.digest('hex')
 }
 
-function renameUses(graph: Graph, names: ReadonlyMap<string, string>): void {
+/** Makes nodes of the graph and its subgraphs use other values. Outputs of a main graph stay. */
+export function renameUses(graph: Graph, names: ReadonlyMap<string, string>): void {
   if (names.size === 0) return
-  for (const node of graph.nodes) {
-    const { inputs } = node
-    if (inputs.some((name) => names.has(name))) node.inputs = inputs.map((name) => names.get(name) ?? name)
-    for (const inside of node.subgraphs) {
-      const own = ownNames(inside)
-      renameUses(inside, new Map([...names].filter(([name]) => !own.has(name))))
-    }
-  }
+  for (const node of graph.nodes) renameInputs(node, names)
   // Outputs of a subgraph are matched by position, so they may be renamed; those of a main graph may not.
   if (graph.message.parent?.type !== 'AttributeProto') return
   for (const output of graph.message.messages('output')) {
@@ -235,13 +248,36 @@ function renameUses(graph: Graph, names: ReadonlyMap<string, string>): void {
   }
 }
 
-function ownNames(graph: Graph): ReadonlySet<string> {
+/** Makes a node, and graphs inside it, use other values. */
+export function renameInputs(node: Node, names: ReadonlyMap<string, string>): void {
+  const { inputs } = node
+  if (inputs.some((name) => names.has(name))) node.inputs = inputs.map((name) => names.get(name) ?? name)
+  if (!hasSubgraphs(node)) return
+  for (const inside of node.subgraphs) {
+    const own = definedNames(inside)
+    renameUses(inside, new Map([...names].filter(([name]) => !own.has(name))))
+  }
+}
+
+/** Names of inputs, initializers and outputs of nodes. */
+export function definedNames(graph: Graph): ReadonlySet<string> {
   const outputs = graph.nodes.flatMap((node) => node.outputs)
   return new Set([...graph.inputs.map(({ name }) => name), ...graph.initializerNames, ...outputs])
 }
 
+/** Names that subgraphs define: in them such a name is not that of an outer value. */
+export function namesInside(graph: Graph): ReadonlySet<string> {
+  return new Set([...graph.subgraphs()].flatMap((inside) => [...definedNames(inside)]))
+}
+
+/** Names that a caller or an annotation refers to, so that they stay: inputs, outputs, annotated values. */
+export function namesToKeep(graph: Graph): ReadonlySet<string> {
+  const ends = [...graph.inputs, ...graph.outputs].map(({ name }) => name)
+  return new Set([...ends, ...annotatedNames(graph), ...valuesWithAnnotations(graph)])
+}
+
 /** Training graphs refer to values of the main graph by name. */
-function refuseTraining({ message }: Graph): void {
+export function refuseTraining({ message }: Graph): void {
   if (modelOf(message)?.has('training_info') !== true) return
   const text = 'The model has training graphs, which may use values of this graph.'
   throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME })

@@ -13,6 +13,7 @@ import { MODEL_FORMAT } from '../../model_brand.js'
 import { declareTypes, type InferredShapes } from '../infer/declare_types.js'
 import { type Inference, inferTypes } from '../infer/infer.js'
 import { type InputShapeChange, setBatch, setInputShape } from '../infer/input_shapes.js'
+import { type OptimizeChange, type OptimizeOptions, optimize } from '../optimize/optimize.js'
 import { checkInt64, checkText } from '../protobuf/field_input.js'
 import { Message, type MessageFile } from '../protobuf/message.js'
 import { WireCursor } from '../protobuf/wire.js'
@@ -309,6 +310,21 @@ export class OnnxModel {
    */
   setBatch(batch: number | string): InputShapeChange {
     return setBatch(this, batch)
+  }
+
+  /**
+   * Runs passes that make the model simpler or smaller and keep its outputs; docs/onnx.md lists them in their order. Changes the
+   * model in place, and nothing where it is optimized already. Inputs and outputs keep names, order and types.
+   *
+   * Passes are repeated until none finds anything to do. Below IR version 4 those that add initializers do nothing. Bodies of
+   * functions stay as they are, but for default attributes.
+   *
+   * @returns what each pass changed, in their order
+   * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for a model with training graphs; ERR_GRAPH for a cycle of nodes;
+   * ERR_LIMIT for functions that grow to more than 1,048,576 nodes; ERR_ABORTED; errors of reading tensors
+   */
+  optimize(options: OptimizeOptions = {}): Promise<readonly OptimizeChange[]> {
+    return optimize(this, options)
   }
 
   /** Training graphs and their bindings. */

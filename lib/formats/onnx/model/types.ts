@@ -328,8 +328,8 @@ export interface Graph {
    */
   stripInitializers(): number
   /**
-   * Keeps one of several dense initializers with equal dtype, shape and bits (so -0 differs from 0). Initializers that
-   * are inputs or outputs of the graph stay. Reads the values.
+   * Keeps one of several initializers with equal dtype, shape and bits (so -0 differs from 0), or equal strings. Sparse
+   * ones, and those that are inputs or outputs of the graph, stay. Reads the values.
    *
    * @returns number of removed initializers
    * @throws TileworkError as `removeUnused`, and errors of reading tensors

@@ -102,6 +102,18 @@ describe('inferShapes', () => {
     expect(graph.typeOf('y')).toEqual(float(2, 4))
   })
 
+  it('follows Min and Max of any number of inputs', () => {
+    const model = OnnxModel.create()
+    const { graph } = model
+    for (const [name, value] of Object.entries({ a: 5, b: 6, c: 1 })) graph.setInitializer(name, list(value))
+    graph.addNode({ opType: 'Min', inputs: ['a', 'b', 'c'], outputs: ['least'] })
+    graph.addNode({ opType: 'Max', inputs: ['c'], outputs: ['most'] })
+    for (const name of ['least', 'most'])
+      graph.addNode({ opType: 'ConstantOfShape', inputs: [name], outputs: [`${name} of`] })
+    const types = model.inferTypes()
+    expect(['least of', 'most of'].map((name) => types.get(name))).toEqual([float(1), float(1)])
+  })
+
   it('takes the number of channels from any parameter of a BatchNormalization', () => {
     const model = OnnxModel.create()
     const { graph } = model

@@ -1,12 +1,12 @@
 /** Names for new values that nothing in the model uses, in any graph. */
-import type { OnnxModel } from '../model/model.js'
+import type { Graph } from './types.js'
 
 export class FreshNames {
   readonly #taken = new Set<string>()
   /** The number to try next, by base. */
   readonly #counts = new Map<string, number>()
 
-  constructor(model: OnnxModel) {
+  constructor(model: { graphs(): Iterable<Graph> }) {
     for (const graph of model.graphs()) {
       for (const name of [...graph.inputNames, ...graph.outputNames, ...graph.initializerNames]) {
         this.#taken.add(name)

@@ -1,10 +1,15 @@
 /** Graphs with the graphs around them: where a name that a node uses is defined. */
 
+import { TileworkError } from '../../../errors.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../model/graph_passes.js'
-import type { OnnxModel } from '../model/model.js'
-import { standardDomain } from '../model/node.js'
-import type { Graph, Node } from '../model/types.js'
+import { hasSubgraphs } from './graph_names.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from './graph_passes.js'
+import { standardDomain } from './node.js'
+import type { Graph, Node } from './types.js'
+import { constantOf } from './value.js'
+
+/** Constants that passes look into. */
+const SMALL_BYTES = 1024
 
 export class Scope {
   readonly graph: Graph
@@ -17,7 +22,9 @@ export class Scope {
     this.#outer = outer
     this.#isOverridable = isOverridable
     const produced = graph.nodes.flatMap(({ outputs }) => outputs)
-    this.#defined = new Set([...graph.inputNames, ...graph.initializerNames, ...produced])
+    // Not by the index of the graph, which takes longer to build than most passes.
+    const inputs = graph.inputs.map(({ name }) => name)
+    this.#defined = new Set([...inputs, ...graph.initializerNames, ...produced])
   }
 
   /** The graph that defines a value. */
@@ -35,6 +42,20 @@ export class Scope {
     return tensor?.kind === 'dense' && tensor.hasData ? { scope, tensor } : undefined
   }
 
+  /** The bytes of a small weight, or of a Constant node; undefined where they cannot be read at once. */
+  constantBytes(name: string): Uint8Array | undefined {
+    const owner = this.ownerOf(name)
+    const producer = owner?.graph.producerOf(name)
+    const tensor = producer ? constantOf(producer) : this.constant(name)?.tensor
+    if (tensor?.kind !== 'dense' || tensor.storage.byteLength > SMALL_BYTES) return undefined
+    try {
+      return tensor.bytesSync()
+    } catch (error) {
+      if (error instanceof TileworkError && error.code === 'ERR_ASYNC_ONLY') return undefined
+      throw error
+    }
+  }
+
   producer(name: string): Node | undefined {
     return this.ownerOf(name)?.graph.producerOf(name)
   }
@@ -43,12 +64,13 @@ export class Scope {
   *all(): Generator<Scope> {
     yield this
     for (const node of this.graph.nodes) {
+      if (!hasSubgraphs(node)) continue
       for (const graph of node.subgraphs) yield* new Scope(graph, this.#isOverridable, this).all()
     }
   }
 }
 
-export function mainScope(model: OnnxModel): Scope {
+export function mainScope(model: { readonly graph: Graph; readonly irVersion: number | bigint }): Scope {
   return new Scope(model.graph, Number(model.irVersion) >= FIRST_IR_WITH_FREE_INITIALIZERS)
 }
 

@@ -1,0 +1,13 @@
+/** The table of passes in docs/onnx.md. */
+import { test } from 'vitest'
+import { PASSES } from '../../lib/formats/onnx/optimize/optimize.js'
+import { expectGeneratedTable } from './generated_table.js'
+
+test('docs/onnx.md has the passes of optimize in their order', () => {
+  const rows = PASSES.map(({ name, description, isOnRequest }) => {
+    const mark = isOnRequest ? ' *' : ''
+    return `| \`${name}\`${mark} | ${description} |`
+  })
+  const table = ['| pass | what it does |', '|---|---|', ...rows].join('\n')
+  expectGeneratedTable('docs/onnx.md', '<!-- passes -->', '<!-- end of passes -->', table)
+})
