@@ -235,7 +235,8 @@ function renameUses(graph: Graph, names: ReadonlyMap<string, string>): void {
   }
 }
 
-function ownNames(graph: Graph): ReadonlySet<string> {
+/** Names that a graph defines: inputs, initializers, outputs of nodes. */
+export function ownNames(graph: Graph): ReadonlySet<string> {
   const outputs = graph.nodes.flatMap((node) => node.outputs)
   return new Set([...graph.inputs.map(({ name }) => name), ...graph.initializerNames, ...outputs])
 }
