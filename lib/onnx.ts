@@ -41,6 +41,8 @@ export {
   type OnnxWriteOptions,
   type PlacedTensor,
   type PrefixOptions,
+  type PrintOptions,
+  printModel,
   type QuantizableOptions,
   type QuantizeDynamicOptions,
   type QuantizeStaticOptions,

@@ -405,6 +405,14 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (one, other) => onnxEntry.mergeModels(one as never, other as never, { prefix1: '1', prefix2: '2' }),
     args: () => [onnxEntry.OnnxModel.create(), onnxEntry.OnnxModel.create()],
   },
+  printModel: {
+    run: async (options) => onnxEntry.printModel((await onnx()).onnx!, options as never),
+    args: () => [{ maxElements: 4 }],
+  },
+  'printModel of': {
+    run: (given) => onnxEntry.printModel(given as never),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
   'OnnxModel.addPrefix': {
     run: async (prefix, options) => (await onnx()).onnx!.addPrefix(prefix as never, options as never),
     args: () => [

@@ -67,6 +67,7 @@ export {
   type EncodeTensorProtoOptions,
   encodeTensorProto,
 } from './tensor/tensor_proto.js'
+export { type PrintOptions, printModel } from './text/print.js'
 export type { OnnxWriteOptions } from './write.js'
 
 export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
