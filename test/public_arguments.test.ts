@@ -402,6 +402,68 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.quantizeWeights(given as never),
     args: () => [onnxEntry.OnnxModel.create()],
   },
+  mergeModels: {
+    run: async (options) =>
+      onnxEntry.mergeModels((await onnx()).onnx!, (await onnx()).onnx!, options as never),
+    args: () => [
+      {
+        ioMap: [['y', 'x']],
+        inputs: ['1/x'],
+        outputs: ['2/y'],
+        prefix1: '1/',
+        prefix2: '2/',
+        name: 'g',
+        docString: 'd',
+        producerName: 'p',
+        producerVersion: '1',
+        domain: 'd',
+        modelVersion: 1,
+      },
+    ],
+  },
+  'mergeModels of': {
+    run: (one, other) => onnxEntry.mergeModels(one as never, other as never, { prefix1: '1', prefix2: '2' }),
+    args: () => [onnxEntry.OnnxModel.create(), onnxEntry.OnnxModel.create()],
+  },
+  printModel: {
+    run: async (options) => onnxEntry.printModel((await onnx()).onnx!, options as never),
+    args: () => [{ maxElements: 4 }],
+  },
+  'printModel of': {
+    run: (given) => onnxEntry.printModel(given as never),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
+  'OnnxModel.addPrefix': {
+    run: async (prefix, options) => (await onnx()).onnx!.addPrefix(prefix as never, options as never),
+    args: () => [
+      'p',
+      { nodes: true, values: true, inputs: true, outputs: true, initializers: true, functions: true },
+    ],
+  },
+  'OnnxModel.expandOutputDims': {
+    run: async (axis) => (await onnx()).onnx!.expandOutputDims(axis as never),
+    args: () => [0],
+  },
+  'Graph.removeInput': {
+    run: async (name) => {
+      const { graph } = (await onnx()).onnx!
+      graph.setInitializer('x', small())
+      graph.removeInput(name as never)
+    },
+    args: () => ['x'],
+  },
+  'Graph.removeOutput': {
+    run: async (name) => (await onnx()).onnx!.graph.removeOutput(name as never),
+    args: () => ['y'],
+  },
+  'Graph.reorderInputs': {
+    run: async (names) => (await onnx()).onnx!.graph.reorderInputs(names as never),
+    args: () => [['x']],
+  },
+  'Graph.reorderOutputs': {
+    run: async (names) => (await onnx()).onnx!.graph.reorderOutputs(names as never),
+    args: () => [['y']],
+  },
   summarizeOnnx: { run: onnxEntry.summarizeOnnx, args: () => [onnxEntry.OnnxModel.create()] },
   summarizeTmfile: {
     run: tmfileEntry.summarizeTmfile,

@@ -12,7 +12,7 @@ import {
   type TensorSummary,
   TileworkError,
 } from '../../index.js'
-import { type OnnxSummary, summarizeOnnx } from '../../onnx.js'
+import { type OnnxSummary, printModel, summarizeOnnx } from '../../onnx.js'
 import { dumpTmfile, summarizeTmfile, type TmfileDump, type TmfileSummary } from '../../tmfile.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
@@ -41,6 +41,8 @@ export interface InspectOptions extends ReadChoice, SelectionOptions {
   readonly digest?: boolean
   readonly stats?: boolean
   readonly values?: boolean
+  /** Most elements of a tensor that is printed with its values; true for the default. */
+  readonly text?: number | true
   readonly json?: boolean
 }
 
@@ -76,6 +78,8 @@ interface InspectReport {
   readonly onnx?: OnnxSummary
   readonly tensors: TensorReports
   readonly findings: readonly Finding[]
+  /** An ONNX model in ONNX text, with `--text`. */
+  readonly text?: string
 }
 
 const EXAMPLES = `
@@ -103,6 +107,11 @@ export function addInspect(program: Command, terminal: Terminal, finish: (code: 
     .addOption(new Option('--sort <key>', 'order of the list; bytes: largest first').choices(SORT_KEYS))
     .option('--limit <n>', 'list no more than n tensors', parseLimit)
     .option('--values', 'add the first values of each tensor: 4 rows of 6')
+    .option(
+      '--text [n]',
+      'print an ONNX model as ONNX text instead, with values of tensors up to n elements (default: 16)',
+      parseTextElements,
+    )
     .option('--digest', 'add the SHA-256 of each tensor')
     .option('--stats', 'add minimum, maximum, mean, zeros, NaNs and a histogram of each dense tensor')
   addReadOptions(command)
@@ -141,11 +150,25 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
       tensors: await reportTensors(file.tensors, listed, options, terminal),
       findings: file.findings,
       ...modelReport(file),
+      ...(options.text !== undefined && { text: await textOf(file, path, options.text) }),
     }
     return options.json && file.tmfile ? { ...report, graph: dumpTmfile(file.tmfile) } : report
   } finally {
     file.close()
   }
+}
+
+/** Elements of a tensor that fit into a line. */
+const DEFAULT_TEXT_ELEMENTS = 16
+
+function parseTextElements(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text)
+  throw new TileworkError('ERR_ARGUMENT', `--text takes a number of elements; it is "${text}".`)
+}
+
+function textOf({ onnx, format }: OpenFile, path: string, elements: number | true): Promise<string> {
+  if (onnx) return printModel(onnx, { maxElements: elements === true ? DEFAULT_TEXT_ELEMENTS : elements })
+  throw new TileworkError('ERR_UNSUPPORTED', `${path} is ${format}; --text prints ONNX models.`)
 }
 
 function nearestTo(filter: string | undefined, tensors: TensorList): { nearest?: string[] } {
@@ -225,6 +248,10 @@ function* formatReport(
   terminal: Terminal,
 ): Generator<string> {
   const { colors } = terminal
+  if (report.text !== undefined) {
+    for (const line of report.text.split('\n')) yield `${printable(line)}\n`
+    return
+  }
   const { file, format, byteLength, summary, model, onnx, tensors, findings } = report
   const size = `${formatCount(summary.tensors, 'tensor')}, ${formatBytes(byteLength)}`
   const holdsWeights = onnx !== undefined || format === 'safetensors'

@@ -10,6 +10,9 @@ import { planModel } from './plan_model.js'
 import { read } from './read.js'
 import { type OnnxWriteOptions, plan } from './write.js'
 
+export { mergeModels } from './compose/merge.js'
+export type { MergeOptions } from './compose/merge_options.js'
+export type { PrefixOptions } from './compose/prefix.js'
 export { quantizeDynamic } from './compress/dynamic.js'
 export type { DynamicOperator, QuantizeDynamicOptions } from './compress/dynamic_options.js'
 export { toFloat16 } from './compress/float16.js'
@@ -66,6 +69,7 @@ export {
   type EncodeTensorProtoOptions,
   encodeTensorProto,
 } from './tensor/tensor_proto.js'
+export { type PrintOptions, printModel } from './text/print.js'
 export type { OnnxWriteOptions } from './write.js'
 
 export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {

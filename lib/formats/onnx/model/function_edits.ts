@@ -23,6 +23,7 @@ export interface EditableModel {
   setOpsetImport(domain: string, version: number | bigint): void
   /** The main graph, training graphs, and their subgraphs. */
   graphs(): Iterable<Graph>
+  readonly trainingInfo: readonly { readonly initialization?: Graph; readonly algorithm?: Graph }[]
 }
 
 /** A function to add. */
@@ -259,18 +260,20 @@ function* nodesOf(model: EditableModel): Generator<Node> {
   for (const { nodes } of model.functions) yield* withInner(nodes)
 }
 
-function* withInner(nodes: readonly Node[]): Generator<Node> {
+/** Nodes and the nodes of their subgraphs. */
+export function* withInner(nodes: readonly Node[]): Generator<Node> {
   for (const node of nodes) {
     yield node
     for (const graph of node.subgraphs) yield* graph.allNodes()
   }
 }
 
-/** The function that a node calls, if the model has one of that key. */
+/** The key of the function that a node calls. */
 export function callOf({ domain, opType, overload }: Node): string {
   return keyOf(domain, opType, overload)
 }
 
+/** Identifies a function or an operator. */
 export function keyOf(domain: string, name: string, overload: string): string {
   return JSON.stringify([setOf(domain), name, overload])
 }

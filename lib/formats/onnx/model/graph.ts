@@ -3,7 +3,7 @@
  *
  * A message has names only. Look-ups by name go through an index that single-node edits update and other edits discard.
  */
-import { isInstance } from '../../../caller_input.js'
+import { isInstance, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { nearestText } from '../../../nearest_names.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
@@ -25,6 +25,7 @@ import {
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { checkNewNode, ProtoNode } from './node.js'
 import { sortedNodes } from './node_order.js'
+import { renameInitializer } from './rename_values.js'
 import type {
   Graph as GraphInterface,
   Graphs,
@@ -140,6 +141,48 @@ export class ProtoGraph implements GraphInterface {
     if (this.#index().isOutput(name)) throw nameTaken(name)
     if (!this.#defines(name)) throw this.#noValue(name)
     this.#declare('output', name, type)
+  }
+
+  removeInput(name: string): void {
+    this.#refuseUnlisted('input', name)
+    if (!this.hasInitializer(name)) this.#refuseUsed(name)
+    this.message.filter('input', (field) => (field as Message).text('name') !== name)
+  }
+
+  removeOutput(name: string): void {
+    this.#refuseUnlisted('output', name)
+    const declared = this.#index().declarations('output', name).at(-1)!
+    const isComputed = this.producerOf(name) !== undefined
+    this.message.filter('output', (field) => (field as Message).text('name') !== name)
+    if (isComputed && this.typeOf(name).kind === 'none') this.message.adopt('value_info', declared)
+  }
+
+  reorderInputs(names: readonly string[]): void {
+    this.#reorder('input', names)
+  }
+
+  reorderOutputs(names: readonly string[]): void {
+    this.#reorder('output', names)
+  }
+
+  #reorder(list: 'input' | 'output', given: readonly string[]): void {
+    const what = `The order of the ${list}s`
+    const names = readInput(what, () => [...checkTexts(what, given)])
+    const messages = new Map(this.message.messages(list).map((each) => [each.text('name'), each]))
+    for (const name of names) this.#refuseUnlisted(list, name)
+    if (new Set(names).size < messages.size || names.length > messages.size) {
+      const message = `${what} has ${names.length} names; it must have each of the ${messages.size} names once.`
+      throw new TileworkError('ERR_ARGUMENT', message)
+    }
+    this.message.reorder(
+      list,
+      names.map((name) => messages.get(name)!),
+    )
+  }
+
+  #refuseUnlisted(list: 'input' | 'output', name: string): void {
+    const names = list === 'input' ? this.inputNames : this.outputNames
+    if (!names.has(checkText(`The name of an ${list}`, name))) throw unknown(list, name, names)
   }
 
   setType(name: string, type: ValueType): void {
@@ -370,16 +413,8 @@ export class ProtoGraph implements GraphInterface {
         for (const message of names.declarations(list, name)) message.setText(field, other)
       names.rename(name, other)
       const initializer = names.initializer(other)
-      if (initializer) names.setInitializer(other, this.#renameInitializer(initializer, other))
+      if (initializer) names.setInitializer(other, renameInitializer(this.message, initializer, other))
     })
-  }
-
-  #renameInitializer({ list, field }: InitializerField, name: string): InitializerField {
-    const { message } = this
-    if (field.kind === 'message' && list === 'initializer') field.setText('name', name)
-    else if (field.kind === 'message') field.message('values')?.setText('name', name)
-    else return { list, name, field: message.putTensor(list, field.tensor, name, field) }
-    return { list, name, field }
   }
 
   sort(): void {

@@ -10,6 +10,8 @@ import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { uncloneable } from '../../../uncloneable.js'
 import { MODEL_FORMAT } from '../../model_brand.js'
+import { expandOutputDims } from '../compose/output_dims.js'
+import { addPrefix, type PrefixOptions } from '../compose/prefix.js'
 import { declareTypes, type InferredShapes } from '../infer/declare_types.js'
 import { type Inference, inferTypes } from '../infer/infer.js'
 import { type InputShapeChange, setBatch, setInputShape } from '../infer/input_shapes.js'
@@ -264,6 +266,28 @@ export class OnnxModel {
    */
   extract(inputs: readonly string[], outputs: readonly string[]): OnnxModel {
     return extractModel(this, inputs, outputs)
+  }
+
+  /**
+   * Puts a text before names: of values and nodes, also in subgraphs, and of functions, wherever they are defined and used.
+   * Empty names stay empty. Names of attributes and of values inside functions stay.
+   *
+   * @param options - which names change; default: all
+   * @throws TileworkError ERR_ARGUMENT for unknown options, and where a value that keeps its name has one of the new names
+   */
+  addPrefix(prefix: string, options: PrefixOptions = {}): void {
+    addPrefix(this, prefix, options)
+  }
+
+  /**
+   * Inserts a dimension of extent 1 into every output, by an Unsqueeze node before it.
+   *
+   * @param axis - index of the new dimension; negative ones count from the end, as for Unsqueeze
+   * @throws TileworkError ERR_ARGUMENT for an axis outside of a declared shape; ERR_GRAPH for an output that is no dense
+   * tensor; ERR_UNSUPPORTED for an output that no node computes. Nothing is changed then
+   */
+  expandOutputDims(axis: number): void {
+    expandOutputDims(this, axis)
   }
 
   /**

@@ -224,6 +224,18 @@ export interface Graph {
   addInput(name: string, type: ValueType): void
   /** Appends an output. @throws TileworkError ERR_ARGUMENT where the graph has no such value or already outputs it */
   addOutput(name: string, type: ValueType): void
+  /**
+   * Removes an input. An initializer of the name stays, as a value that callers cannot override.
+   *
+   * @throws TileworkError ERR_ARGUMENT where there is no such input, and where it is used and has no initializer
+   */
+  removeInput(name: string): void
+  /** Removes an output; the value and its type stay. @throws TileworkError ERR_ARGUMENT where there is no such output */
+  removeOutput(name: string): void
+  /** @param names - all inputs, in their new order. @throws TileworkError ERR_ARGUMENT for other names */
+  reorderInputs(names: readonly string[]): void
+  /** @param names - all outputs, in their new order. @throws TileworkError ERR_ARGUMENT for other names */
+  reorderOutputs(names: readonly string[]): void
   /** Sets the type of a value where the graph declares it, or else in `valueInfo`. */
   setType(name: string, type: ValueType): void
   /** The declared type of a value; `none` where the graph declares none. */

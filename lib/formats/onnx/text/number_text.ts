@@ -1,0 +1,97 @@
+/**
+ * Numbers as C++'s `std::to_chars` writes them, which is what ONNX text has: the fewest digits that give the same number
+ * again, in the shorter of plain and scientific notation.
+ */
+
+/** Digits without trailing zeros, and the power of ten that they are multiplied by. */
+interface Decimal {
+  readonly digits: string
+  readonly exponent: number
+}
+
+/** Longest plain form of a number of several digits, in added zeros: 12e5 is written 1200000, and 12e6 as 1.2e+07. */
+const MAX_ZEROS = 5
+/** As `MAX_ZEROS`, for the digits behind the point beyond those of the number: 0.0012. */
+const MAX_LEADING_ZEROS = 3
+
+/** @param isSingle - whether the value is a float32, which needs fewer digits than a float64 */
+export function floatText(value: number, isSingle: boolean): string {
+  if (Number.isNaN(value)) return 'nan'
+  if (value < 0 || Object.is(value, -0)) return `-${floatText(-value, isSingle)}`
+  if (value === Number.POSITIVE_INFINITY) return 'inf'
+  if (value === 0) return '0'
+  const { digits, exponent } = isSingle ? shortestSingle(value) : decimalOf(value.toExponential())
+  const isOne = digits.length === 1
+  const upper = isOne ? MAX_ZEROS - 1 : MAX_ZEROS
+  const lower = -(digits.length + (isOne ? MAX_LEADING_ZEROS - 1 : MAX_LEADING_ZEROS))
+  return exponent >= lower && exponent <= upper
+    ? plain(value, digits, exponent)
+    : scientific(digits, exponent)
+}
+
+function plain(value: number, digits: string, exponent: number): string {
+  // Written with all its digits: the shortest ones need not be those of the number.
+  if (exponent >= 0) return BigInt(value).toString()
+  const point = digits.length + exponent
+  if (point > 0) return `${digits.slice(0, point)}.${digits.slice(point)}`
+  return `0.${'0'.repeat(-point)}${digits}`
+}
+
+function scientific(digits: string, exponent: number): string {
+  const power = exponent + digits.length - 1
+  const fraction = digits.length > 1 ? `.${digits.slice(1)}` : ''
+  return `${digits[0]}${fraction}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+}
+
+function decimalOf(exponential: string): Decimal {
+  const [mantissa = '', power = ''] = exponential.split('e')
+  const digits = mantissa.replace('.', '')
+  const short = digits.replace(/0+$/, '')
+  const point = mantissa.includes('.') ? digits.length - 1 : 0
+  return { digits: short, exponent: Number(power) - point + digits.length - short.length }
+}
+
+/** Most digits that a float32 needs. */
+const SINGLE_DIGITS = 9
+
+function shortestSingle(value: number): Decimal {
+  const exact = decimalOf(value.toExponential(MAX_FRACTION_DIGITS))
+  for (let count = 1; count <= SINGLE_DIGITS; count++) {
+    const near = candidates(value, exact, count)
+    const found = near.filter((each) => Math.fround(numberOf(each)) === value)
+    if (found.length > 0) return found.reduce((one, other) => (isNearer(other, one, value) ? other : one))
+  }
+  return exact
+}
+
+/** Digits behind the point that `toExponential` writes. */
+const MAX_FRACTION_DIGITS = 100
+
+/**
+ * Numbers of `count` digits: the nearest one, and those one unit of the last digit away, because at a power of two the nearest
+ * one may lie outside the range of the float. Of two that are equally near, the even one alone.
+ */
+function candidates(value: number, exact: Decimal, count: number): readonly Decimal[] {
+  const { digits, exponent } = decimalOf(value.toExponential(count - 1))
+  const zeros = count - digits.length
+  const whole = BigInt(digits) * 10n ** BigInt(zeros)
+  const unit = exponent - zeros
+  const isTie = exact.digits.length === count + 1 && exact.digits.endsWith('5')
+  // `toExponential` rounds a tie up.
+  const near = isTie ? [whole - (whole % 2n)] : [whole, whole - 1n, whole + 1n]
+  return near.filter((each) => each > 0n).map((each) => trimmed(each, unit))
+}
+
+function trimmed(whole: bigint, unit: number): Decimal {
+  const text = whole.toString()
+  const digits = text.replace(/0+$/, '')
+  return { digits, exponent: unit + text.length - digits.length }
+}
+
+function numberOf({ digits, exponent }: Decimal): number {
+  return Number(`${digits}e${exponent}`)
+}
+
+function isNearer(one: Decimal, other: Decimal, value: number): boolean {
+  return Math.abs(numberOf(one) - value) < Math.abs(numberOf(other) - value)
+}
