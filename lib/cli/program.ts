@@ -32,6 +32,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   externalize: async () => (await import('./commands/external.js')).addExternalize,
   internalize: async () => (await import('./commands/external.js')).addInternalize,
   layout: async () => (await import('./commands/layout.js')).addLayout,
+  view: async () => (await import('./commands/view.js')).addView,
 }
 
 /** Parses the arguments and runs the command. Never throws. */
