@@ -275,7 +275,7 @@ function Box({ graph, placed, selected, findings, onSelect, box, boxWidth, hasTe
     <g
       class={`box ${kind}`}
       role="button"
-      tabIndex={0}
+      tabindex={0}
       aria-label={label}
       aria-pressed={box === selected}
       data-box={box}

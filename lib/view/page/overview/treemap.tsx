@@ -66,10 +66,15 @@ function Boxes({
       {boxes.map((box, at) => {
         const { label, prefix, index, bytes, tensors } = box.data
         const title = `${label}: ${bytesText(bytes)}${index < 0 ? `, ${countText(tensors)} tensors` : ''}`
-        const content = <Box box={box} title={title} colour={KIND_COLOURS[at % KIND_COLOURS.length]!} />
+        const content = (
+          <>
+            <title>{title}</title>
+            <Box box={box} colour={KIND_COLOURS[at % KIND_COLOURS.length]!} />
+          </>
+        )
         if (index >= 0)
           return (
-            <a key={prefix} href={hrefOf('tensor', { file, tensor: index })} aria-label={title}>
+            <a key={prefix} href={hrefOf('tensor', { file, tensor: index })}>
               {content}
             </a>
           )
@@ -81,7 +86,7 @@ function Boxes({
           if (event.key === 'Enter' || event.key === ' ') open(event)
         }
         return (
-          <g key={prefix} role="button" tabIndex={0} aria-label={title} onClick={open} onKeyDown={press}>
+          <g key={prefix} role="button" tabindex={0} onClick={open} onKeyDown={press}>
             {content}
           </g>
         )
@@ -93,14 +98,13 @@ function Boxes({
 /** Pixels of a letter. */
 const LETTER = 7.5
 
-function Box(props: { box: HierarchyRectangularNode<Branch>; title: string; colour: string }) {
+function Box(props: { box: HierarchyRectangularNode<Branch>; colour: string }) {
   const { x0, y0, x1, y1, data } = props.box
   const letters = Math.floor((x1 - x0 - 10) / LETTER)
   const hasText = letters >= 3 && y1 - y0 >= 18
   const label = data.label.length <= letters ? data.label : `${data.label.slice(0, letters - 1)}…`
   return (
     <>
-      <title>{props.title}</title>
       <rect
         x={x0}
         y={y0}
@@ -110,12 +114,12 @@ function Box(props: { box: HierarchyRectangularNode<Branch>; title: string; colo
         rx={3}
       />
       {hasText && (
-        <text x={x0 + 6} y={y0 + 15}>
+        <text x={x0 + 6} y={y0 + 15} aria-hidden="true">
           {label}
         </text>
       )}
       {hasText && y1 - y0 >= 36 && (
-        <text x={x0 + 6} y={y0 + 31} class="size">
+        <text x={x0 + 6} y={y0 + 31} class="size" aria-hidden="true">
           {bytesText(data.bytes)}
         </text>
       )}

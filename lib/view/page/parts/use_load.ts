@@ -7,6 +7,22 @@ export interface Loaded<T> {
   readonly isLoading: boolean
 }
 
+let loading = 0
+
+/** Screen readers are told that the page is not complete yet. @returns what ends it, once */
+function busy(): () => void {
+  const mark = (change: number): void => {
+    loading += change
+    document.body.setAttribute('aria-busy', String(loading > 0))
+  }
+  mark(1)
+  let isOver = false
+  return () => {
+    if (!isOver) mark(-1)
+    isOver = true
+  }
+}
+
 /**
  * @param key - what is loaded; undefined for nothing
  * @returns the last value while the next is loaded
@@ -16,14 +32,20 @@ export function useLoad<T>(key: string | undefined, load: (signal: AbortSignal) 
   useEffect(() => {
     if (key === undefined) return
     const controller = new AbortController()
+    const over = busy()
     setLoaded(({ value }) => ({ ...(value !== undefined && { value }), isLoading: true }))
+    const show = (next: Loaded<T>): void => {
+      if (!controller.signal.aborted) setLoaded(next)
+      over()
+    }
     load(controller.signal).then(
-      (value) => controller.signal.aborted || setLoaded({ value, isLoading: false }),
-      (error: unknown) => {
-        if (!controller.signal.aborted) setLoaded({ error: (error as Error).message, isLoading: false })
-      },
+      (value) => show({ value, isLoading: false }),
+      (error: unknown) => show({ error: (error as Error).message, isLoading: false }),
     )
-    return () => controller.abort()
+    return () => {
+      controller.abort()
+      over()
+    }
     // The key says what is loaded.
   }, [key])
   return loaded
