@@ -59,12 +59,14 @@ interface ViewProps {
 
 function GraphView({ file, index, graph }: ViewProps) {
   const [selected, setSelected] = useState<number>()
-  const types = useLoad(`types ${file} ${index}`, (signal) =>
+  const placed = useLoad(`${file} ${index}`, (signal) => placeBoxes(graph, signal))
+  // What takes the server seconds for large graphs is asked for once the boxes are there.
+  const later = (what: string): string | undefined => (placed.value ? `${what} ${file} ${index}` : undefined)
+  const types = useLoad(later('types'), (signal) =>
     ask<Readonly<Record<string, string>>>('types', { file, graph: index }, signal),
   )
   const typed = useMemo(() => (types.value ? withTypes(graph, types.value) : graph), [graph, types.value])
-  const placed = useLoad(`${file} ${index}`, (signal) => placeBoxes(graph, signal))
-  const findings = useLoad(`findings ${file}`, (signal) =>
+  const findings = useLoad(later('findings'), (signal) =>
     ask<readonly PlacedFinding[]>('findings', { file }, signal),
   )
   const here = (findings.value ?? []).filter((finding) => finding.graph === index)
