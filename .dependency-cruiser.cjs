@@ -34,7 +34,7 @@ module.exports = {
       from: { path: '^lib/cli/' },
       to: {
         path: '^lib/',
-        pathNot: ['^lib/cli/', '^lib/package_version\\.ts$', ENTRIES],
+        pathNot: ['^lib/cli/', '^lib/package_version\\.ts$', '^lib/view/server/server\\.ts$', ENTRIES],
       },
     },
     {
@@ -43,6 +43,31 @@ module.exports = {
       severity: 'error',
       from: { path: '^lib/', pathNot: '^lib/cli/' },
       to: { path: '^lib/cli/' },
+    },
+    {
+      name: 'no-imports-of-view',
+      comment: 'The page is on top of the library; only its command starts the server.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: '^lib/(view/|cli/commands/view\\.ts$)' },
+      to: { path: '^lib/view/' },
+    },
+    {
+      name: 'page-runs-in-a-browser',
+      comment: 'The page has what the browser has, and of the library the types of the answers.',
+      severity: 'error',
+      from: { path: '^lib/view/page/' },
+      to: {
+        path: '^lib/|^node:',
+        pathNot: '^lib/view/(page/|protocol\\.ts$)',
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
+      name: 'no-imports-of-page',
+      comment: 'The page is bundled for browsers; the server ships it as files.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: '^lib/view/page/' },
+      to: { path: '^lib/view/page/' },
     },
     {
       name: 'no-imports-of-entries',
@@ -94,13 +119,18 @@ module.exports = {
       comment: 'No public entry and no command reaches this file. Remove it.',
       severity: 'error',
       from: { path: ENTRIES_AND_COMMAND },
-      to: { path: '^lib/', pathNot: [...ENTRIES_AND_COMMAND, '\\.d\\.ts$'], reachable: false },
+      to: {
+        path: '^lib/',
+        pathNot: [...ENTRIES_AND_COMMAND, '^lib/view/page/', '\\.d\\.ts$'],
+        reachable: false,
+      },
     },
     {
       name: 'no-development-packages',
       comment: 'A user does not have them. Move the package to "dependencies", or import its types alone.',
       severity: 'error',
-      from: { path: '^lib/' },
+      // The page's packages are bundled into it.
+      from: { path: '^lib/', pathNot: '^lib/view/page/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'unknown'], dependencyTypesNot: ['type-only'] },
     },
     {

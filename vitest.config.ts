@@ -28,7 +28,12 @@ if (pool === undefined) throw new Error(`TILEWORK_POOL is "${wanted}"; expected 
 export default defineConfig(({ mode }) => ({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(mode === 'quick' ? SLOW : [])],
+    // The page needs a browser: npm run test:view.
+    exclude: [
+      ...configDefaults.exclude,
+      ...(mode === 'view' ? [] : ['test/view/page/**']),
+      ...(mode === 'quick' ? SLOW : []),
+    ],
     pool,
     setupFiles: process.platform === 'win32' ? ['test/windows_setup.ts'] : [],
     reporters: ['default', './test/left_out_reporter.ts'],

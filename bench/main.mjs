@@ -18,6 +18,7 @@ import { addStartup } from './startup.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addTmfile } from './tmfile.mjs'
 import { addTmfileOpen } from './tmfile_open.mjs'
+import { addView } from './view.mjs'
 import { addWindows } from './windows.mjs'
 
 const program = new Command('npm run bench --')
@@ -39,6 +40,7 @@ const commands = [
   addStreaming,
   addTmfile,
   addTmfileOpen,
+  addView,
   addWindows,
 ]
 for (const add of commands) add(program)

@@ -98,13 +98,23 @@ Bytes bytes_during_call(const Napi::Value& value, const char* name) {
   return *found;
 }
 
-FloatArray float_array(const Napi::Value& value, const char* name) {
+template <class Number>
+NumberArray<Number> number_array(const Napi::Value& value, const char* name) {
   const Bytes memory = bytes_during_call(value, name);
-  const bool is_aligned = reinterpret_cast<uintptr_t>(memory.data) % alignof(float) == 0;
-  if (!is_aligned || memory.size % sizeof(float) != 0) {
-    throw Error(ErrorCode::kArgument, "'" + std::string(name) + "' must be the bytes of a Float32Array.");
+  const bool is_aligned = reinterpret_cast<uintptr_t>(memory.data) % alignof(Number) == 0;
+  if (!is_aligned || memory.size % sizeof(Number) != 0) {
+    throw Error(ErrorCode::kArgument, "'" + std::string(name) + "' must be the bytes of a Float" +
+                                          std::to_string(8 * sizeof(Number)) + "Array.");
   }
-  return {reinterpret_cast<float*>(memory.data), static_cast<int64_t>(memory.size / sizeof(float))};
+  return {reinterpret_cast<Number*>(memory.data), static_cast<int64_t>(memory.size / sizeof(Number))};
+}
+
+FloatArray float_array(const Napi::Value& value, const char* name) {
+  return number_array<float>(value, name);
+}
+
+DoubleArray double_array(const Napi::Value& value, const char* name) {
+  return number_array<double>(value, name);
 }
 
 const int32_t* flag(const Napi::Value& value, const char* name) {

@@ -41,13 +41,18 @@ Bytes bytes_during_call(const Napi::Value& value, const char* name);
 // As above; absent for a value that is no Uint8Array. One call of Node-API answers both questions.
 std::optional<Bytes> bytes_if_array(const Napi::Value& value);
 
-struct FloatArray {
-  float* data;
+template <class Number>
+struct NumberArray {
+  Number* data;
   int64_t count;
 };
 
-// Bytes of a Float32Array, during a call. Errors: ERR_ARGUMENT.
+using FloatArray = NumberArray<float>;
+using DoubleArray = NumberArray<double>;
+
+// Bytes of a Float32Array or a Float64Array, during a call. Errors: ERR_ARGUMENT.
 FloatArray float_array(const Napi::Value& value, const char* name);
+DoubleArray double_array(const Napi::Value& value, const char* name);
 
 // First element of an Int32Array, which other threads may set. Lifetime and errors as for `bytes`.
 const int32_t* flag(const Napi::Value& value, const char* name);

@@ -125,6 +125,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("quantizeBnb4", Napi::Function::New<quantize_bnb4>(env, "quantizeBnb4"));
   exports.Set("createDifferences", Napi::Function::New<DifferencesObject::create>(env, "createDifferences"));
   exports.Set("extendBlockRanges", Napi::Function::New<extend_block_ranges>(env, "extendBlockRanges"));
+  exports.Set("poolCells", Napi::Function::New<pool_cells>(env, "poolCells"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
   exports.Set("createOutputBelow",
               Napi::Function::New<OutputFileObject::create_below>(env, "createOutputBelow"));

@@ -7,6 +7,7 @@
 
 #include "arguments.h"
 #include "dtype/block_ranges.h"
+#include "dtype/cell_pool.h"
 #include "environment.h"
 #include "error.h"
 #include "input_file.h"
@@ -238,6 +239,35 @@ Napi::Value extend_block_ranges(const Napi::CallbackInfo& info) {
                   "'min' and 'max' have no entry for block " + std::to_string(last) + ".");
     }
     tilework::extend_block_ranges(blocks, first, numbers.data, numbers.count, {min.data, max.data});
+    return info.Env().Undefined();
+  });
+}
+
+Napi::Value pool_cells(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const DoubleArray numbers = double_array(info[0], "numbers");
+    const CellGrid grid{whole_number(info[1], "columns"), whole_number(info[3], "rowsPerCell"),
+                        whole_number(info[4], "columnsPerCell"), whole_number(info[5], "firstCell"),
+                        whole_number(info[6], "cellStride")};
+    const int64_t first_row = whole_number(info[2], "firstRow");
+    const DoubleArray cells = double_array(info[7], "cells");
+    const Bytes marks = bytes_during_call(info[8], "marks");
+    if (grid.columns < 1 || grid.rows_per_cell < 1 || grid.columns_per_cell < 1) {
+      throw Error(ErrorCode::kArgument, "'columns', 'rowsPerCell' and 'columnsPerCell' must be at least 1.");
+    }
+    const int64_t row_count = numbers.count / grid.columns;
+    if (row_count == 0) return info.Env().Undefined();
+    const int64_t last_row = checked_add(first_row, row_count - 1, "The last row");
+    const int64_t last_line =
+        checked_mul(last_row / grid.rows_per_cell, grid.cell_stride, "The last row of cells");
+    const int64_t last = checked_add(checked_add(grid.first_cell, last_line, "The last row of cells"),
+                                     (grid.columns - 1) / grid.columns_per_cell, "The last cell");
+    constexpr int64_t kNumbers = sizeof(CellValues) / sizeof(double);
+    if (last >= cells.count / kNumbers || last >= static_cast<int64_t>(marks.size)) {
+      throw Error(ErrorCode::kArgument, "'cells' and 'marks' have no cell " + std::to_string(last) + ".");
+    }
+    auto* const values = reinterpret_cast<CellValues*>(cells.data);
+    tilework::pool_cells(grid, first_row, numbers.data, row_count, values, marks.data);
     return info.Env().Undefined();
   });
 }

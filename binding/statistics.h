@@ -30,4 +30,8 @@ class StatisticsObject : public Napi::ObjectWrap<StatisticsObject> {
 // extendBlockRanges(numbers, first, rowLength, blockLength, min, max): in one synchronous call.
 Napi::Value extend_block_ranges(const Napi::CallbackInfo& info);
 
+// poolCells(numbers, columns, firstRow, rowsPerCell, columnsPerCell, firstCell, cellStride, cells, marks): in
+// one synchronous call.
+Napi::Value pool_cells(const Napi::CallbackInfo& info);
+
 }  // namespace tilework::binding

@@ -1,6 +1,6 @@
 /**
- * Bundles `lib` to `dist`: `npm run build:lib`, and `npm ci` in a checkout. One bundle for each public entry and the
- * command, shared code in `dist/chunks`; what is imported dynamically stays a chunk of its own and loads on demand.
+ * Bundles `lib` to `dist`, and the page of `tilework view` to `dist/view`: `npm run build:lib`, and `npm ci` in a checkout. One
+ * bundle for each public entry and the command, shared code in `dist/chunks`; what is imported dynamically stays a chunk of its own and loads on demand.
  *
  * CommonJS has no second implementation: `index.cjs` requires `index.js`, so that there is one TileworkError class. Its
  * types are copies of the declaration files, because TypeScript takes a `.d.ts` of an ES module package for ESM alone.
@@ -8,6 +8,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'tsdown'
+import { buildPage } from './build_page.mjs'
 import { fail, ROOT, seconds } from './toolchain.mjs'
 
 const DIST = join(ROOT, 'dist')
@@ -18,7 +19,7 @@ const COMMAND = 'cli/main'
 const started = performance.now()
 const startTime = Date.now()
 try {
-  await bundle()
+  await Promise.all([bundle(), buildPage(DIST)])
 } catch (error) {
   console.error(error)
   fail('Bundling lib/ failed; the errors of the bundler are above.')

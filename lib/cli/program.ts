@@ -33,6 +33,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   internalize: async () => (await import('./commands/external.js')).addInternalize,
   layout: async () => (await import('./commands/layout.js')).addLayout,
   merge: async () => (await import('./commands/merge.js')).addMerge,
+  view: async () => (await import('./commands/view.js')).addView,
 }
 
 /** Parses the arguments and runs the command. Never throws. */

@@ -513,6 +513,23 @@ export interface NativeAddon {
     max: Uint8Array,
   ): void
   /**
+   * Adds whole rows of a matrix, the first of which is `firstRow`, to a coarser grid: row r and column c belong to cell
+   * `firstCell + floor(r / rowsPerCell) * cellStride + floor(c / columnsPerCell)`. `numbers` and `cells` are the bytes of
+   * Float64Arrays; a cell has the minimum, maximum, sum and count of its finite numbers, and in `marks` a byte: 1 for NaN, 2 for
+   * infinity, 4 for -infinity. Throws ERR_ARGUMENT, ERR_OVERFLOW.
+   */
+  poolCells(
+    numbers: Uint8Array,
+    columns: number,
+    firstRow: number,
+    rowsPerCell: number,
+    columnsPerCell: number,
+    firstCell: number,
+    cellStride: number,
+    cells: Uint8Array,
+    marks: Uint8Array,
+  ): void
+  /**
    * Codes of a row-major matrix in blocks that start at its first row (`down`) or column; `native/dtype/block_codes.h` has the
    * formulas. With `blocks`, codes are [lines, blocks, bytes of a block], and the numbers start with block `first`; otherwise
    * they keep the order of the numbers, packed without gaps. Scales and zero points, one byte each, are [lines, blocks], or

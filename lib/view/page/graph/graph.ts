@@ -1,0 +1,137 @@
+/** A graph as boxes and edges: graph inputs and outputs are boxes as well, constants are parts of the nodes that take them. */
+import type { GraphColumns } from '../../protocol.js'
+import type { GraphToPlace, PlacedNodes } from './place_nodes.js'
+
+export interface Edge {
+  /** Boxes. */
+  readonly from: number
+  readonly to: number
+  /** The value that flows. */
+  readonly value: number
+}
+
+/** Nodes of the graph come first, with their own indices; then a box for each graph input and output. */
+export interface BoxGraph {
+  readonly columns: GraphColumns
+  readonly boxes: number
+  /** The boxes that are drawn. A node that only holds a tensor, as in a tmfile, is shown at the nodes that take it. */
+  readonly drawn: readonly number[]
+  readonly edges: readonly Edge[]
+  readonly labelOf: (box: number) => string
+  readonly kindOf: (box: number) => 'node' | 'input' | 'output'
+  /** The value of a box that is an input or output of the graph. */
+  readonly boxValue: (box: number) => number | undefined
+}
+
+/** The operator of a tmfile that only holds a tensor. ONNX's `Constant` computes as any other. */
+const CONSTANT = 'Const'
+
+export function boxGraph(columns: GraphColumns): BoxGraph {
+  const nodes = columns.operators.length
+  const producers = new Map<number, number>()
+  for (const [node, outputs] of columns.outputs.entries())
+    for (const value of outputs) producers.set(value, node)
+  // Initializers may be inputs of the graph too; the page shows them at the nodes.
+  const inputs = columns.graphInputs.filter((value) => columns.tensors[value]! < 0 && !producers.has(value))
+  for (const [at, value] of inputs.entries()) producers.set(value, nodes + at)
+  const outputs = columns.graphOutputs
+  const boxes = nodes + inputs.length + outputs.length
+  const isHidden = (box: number): boolean => columns.operators[box] === CONSTANT
+  const edges: Edge[] = []
+  const connect = (value: number, to: number): void => {
+    const from = producers.get(value)
+    if (from !== undefined && from !== to && !isHidden(from)) edges.push({ from, to, value })
+  }
+  for (const [node, values] of columns.inputs.entries()) for (const value of values) connect(value, node)
+  for (const [at, value] of outputs.entries()) connect(value, nodes + inputs.length + at)
+  const kindOf = (box: number) => (box < nodes ? 'node' : box < nodes + inputs.length ? 'input' : 'output')
+  const boxValue = (box: number): number | undefined =>
+    box < nodes ? undefined : (inputs[box - nodes] ?? outputs[box - nodes - inputs.length])
+  return {
+    columns,
+    boxes,
+    drawn: Array.from({ length: boxes }, (_, box) => box).filter((box) => !isHidden(box)),
+    edges,
+    kindOf,
+    boxValue,
+    labelOf: (box) => (box < nodes ? operatorText(columns, box) : (columns.values[boxValue(box)!] ?? '')),
+  }
+}
+
+/** The graph with types where its file declares none. */
+export function withTypes(graph: BoxGraph, inferred: Readonly<Record<string, string>>): BoxGraph {
+  const { columns } = graph
+  const types = columns.types.map((type, value) => type || (inferred[columns.values[value]!] ?? ''))
+  return { ...graph, columns: { ...columns, types } }
+}
+
+/** The operator with its fused activation. */
+function operatorText({ operators, activations }: GraphColumns, node: number): string {
+  const activation = activations[node]
+  return activation ? `${operators[node]} + ${activation}` : operators[node]!
+}
+
+/** Pixels of a letter. */
+const LETTER = 7.4
+const MOST_LETTERS = 34
+
+export function shortened(text: string): string {
+  return text.length <= MOST_LETTERS ? text : `${text.slice(0, MOST_LETTERS - 1)}…`
+}
+
+export function widthsOf({ boxes, labelOf }: BoxGraph): Float64Array {
+  return Float64Array.from(
+    { length: boxes },
+    (_, box) => 24 + LETTER * Math.max(5, shortened(labelOf(box)).length),
+  )
+}
+
+interface TrustedTypes {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL: () => string },
+  ): { createScriptURL(text: string): string }
+}
+
+/** The one script that the page starts by its address; the policy that allows it is named in the server's headers. */
+function workerAddress(): string {
+  const address = new URL('graph_worker.js', document.baseURI).href
+  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
+  return (
+    trustedTypes?.createPolicy('tilework', { createScriptURL: () => address }).createScriptURL('') ?? address
+  )
+}
+
+let address: string | undefined
+
+/** Places the boxes in a worker, which ends with the signal. */
+export function placeBoxes(graph: BoxGraph, signal: AbortSignal): Promise<PlacedNodes> {
+  address ??= workerAddress()
+  const worker = new Worker(address, { type: 'module' })
+  signal.addEventListener('abort', () => worker.terminate())
+  const { drawn, boxes } = graph
+  const placeOf = new Uint32Array(boxes)
+  for (const [place, box] of drawn.entries()) placeOf[box] = place
+  const edges = Uint32Array.from(graph.edges.flatMap(({ from, to }) => [placeOf[from]!, placeOf[to]!]))
+  const widths = widthsOf(graph)
+  const message: GraphToPlace = {
+    nodes: drawn.length,
+    widths: Float64Array.from(drawn, (box) => widths[box]!),
+    edges,
+  }
+  return new Promise((resolve, reject) => {
+    worker.onmessage = ({ data }: MessageEvent<PlacedNodes>) => {
+      worker.terminate()
+      resolve({ ...data, x: spread(data.x, drawn, boxes), y: spread(data.y, drawn, boxes) })
+    }
+    worker.onerror = ({ message: text }) => reject(new Error(text || 'The graph could not be placed.'))
+    worker.postMessage(message)
+  })
+}
+
+/** By box; NaN for boxes that are not drawn. */
+function spread(numbers: Float64Array, drawn: readonly number[], boxes: number): Float64Array {
+  const all = new Float64Array(boxes).fill(Number.NaN)
+  for (const [place, box] of drawn.entries()) all[box] = numbers[place]!
+  return all
+}

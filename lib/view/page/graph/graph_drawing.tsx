@@ -1,0 +1,308 @@
+/** The visible part of a graph: boxes with texts when they are near, rows of bars when they are far. */
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { PlacedFinding } from '../../protocol.js'
+import { type BoxGraph, type Edge, shortened, widthsOf } from './graph.js'
+import { BOX_HEIGHT, type PlacedNodes } from './place_nodes.js'
+
+interface Props {
+  graph: BoxGraph
+  placed: PlacedNodes
+  selected: number | undefined
+  findings: readonly PlacedFinding[]
+  onSelect: (box: number) => void
+}
+
+/** The visible rectangle: its top left corner, and how many pixels of the graph a pixel of the screen is. */
+interface Camera {
+  readonly x: number
+  readonly y: number
+  readonly scale: number
+}
+
+/** Boxes that are drawn one by one. */
+const MAX_BOXES = 1500
+/** Largest scale at which texts are legible. */
+const TEXT_SCALE = 2.2
+const HEIGHT = 600
+
+export function GraphDrawing(props: Props) {
+  const { graph, placed, selected, onSelect } = props
+  const frame = useRef<HTMLDivElement>(null)
+  const width = useFrameWidth(frame)
+  const [camera, setCamera] = useState<Camera>({ x: 0, y: -20, scale: 1 })
+  const dragged = useRef<{ x: number; y: number; camera: Camera }>(undefined)
+  useEffect(() => {
+    if (width > 0) setCamera(firstCamera(graph, placed, width))
+  }, [placed, width > 0])
+  useEffect(() => {
+    if (selected !== undefined && width > 0) setCamera((before) => showing(placed, selected, before, width))
+  }, [selected, placed, width])
+  const zoom = (factor: number, x = width / 2, y = HEIGHT / 2): void =>
+    setCamera((before) => {
+      const scale = Math.min(
+        Math.max(0.5, before.scale * factor),
+        Math.max(4, (placed.height / HEIGHT) * 1.5),
+      )
+      return { x: before.x + x * (before.scale - scale), y: before.y + y * (before.scale - scale), scale }
+    })
+  const pan = (x: number, y: number): void =>
+    setCamera((before) => ({ ...before, x: before.x + x * before.scale, y: before.y + y * before.scale }))
+  return (
+    <div class="graph">
+      <span class="buttons">
+        <button type="button" onClick={() => zoom(0.6)}>
+          Zoom in
+        </button>
+        <button type="button" onClick={() => zoom(1 / 0.6)}>
+          Zoom out
+        </button>
+        <button type="button" onClick={() => setCamera(wholeCamera(placed, width))}>
+          Whole
+        </button>
+      </span>
+      <div
+        ref={frame}
+        class="frame"
+        tabIndex={0}
+        role="group"
+        aria-label="Drawing of the graph; arrow keys move it, plus and minus zoom"
+        onWheel={(event) =>
+          event.ctrlKey
+            ? zoom(event.deltaY > 0 ? 1.2 : 1 / 1.2, event.offsetX, event.offsetY)
+            : pan(event.deltaX, event.deltaY)
+        }
+        onPointerDown={(event) => {
+          dragged.current = { x: event.clientX, y: event.clientY, camera }
+        }}
+        onPointerMove={(event) => {
+          const start = dragged.current
+          if (!start || event.buttons === 0) return
+          const { scale } = start.camera
+          setCamera({
+            scale,
+            x: start.camera.x + (start.x - event.clientX) * scale,
+            y: start.camera.y + (start.y - event.clientY) * scale,
+          })
+        }}
+        onPointerUp={() => {
+          dragged.current = undefined
+        }}
+        onKeyDown={(event) => {
+          const step = { ArrowLeft: [-80, 0], ArrowRight: [80, 0], ArrowUp: [0, -80], ArrowDown: [0, 80] }[
+            event.key
+          ]
+          if (step) pan(step[0]!, step[1]!)
+          else if (event.key === '+') zoom(0.7)
+          else if (event.key === '-') zoom(1 / 0.7)
+          else return
+          event.preventDefault()
+        }}
+      >
+        <Drawing {...props} camera={camera} width={width} onSelect={onSelect} graph={graph} />
+      </div>
+    </div>
+  )
+}
+
+function useFrameWidth(frame: { current: HTMLDivElement | null }): number {
+  const [width, setWidth] = useState(0)
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)))
+    observer.observe(frame.current!)
+    return () => observer.disconnect()
+  }, [frame])
+  return width
+}
+
+function wholeCamera({ width, height }: PlacedNodes, screen: number): Camera {
+  const scale = Math.max(1, width / (screen - 20), height / (HEIGHT - 20))
+  return { scale, x: width / 2 - (screen * scale) / 2, y: height / 2 - (HEIGHT * scale) / 2 }
+}
+
+/** The whole where it is legible, otherwise the top. */
+function firstCamera(graph: BoxGraph, placed: PlacedNodes, screen: number): Camera {
+  const whole = wholeCamera(placed, screen)
+  if (whole.scale <= 1.4) return whole
+  const top = graph.drawn.reduce(
+    (best, box) => (placed.y[box]! < placed.y[best]! ? box : best),
+    graph.drawn[0]!,
+  )
+  return { scale: 1, x: placed.x[top]! - screen / 2, y: -20 }
+}
+
+/** The camera itself where it shows the box, otherwise one that has it in the middle. */
+function showing({ x, y }: PlacedNodes, box: number, camera: Camera, screen: number): Camera {
+  if (Number.isNaN(x[box])) return camera
+  const scale = Math.min(camera.scale, 1)
+  const [right, down] = [(x[box]! - camera.x) / camera.scale, (y[box]! - camera.y) / camera.scale]
+  const isVisible = right > 40 && right < screen - 40 && down > 30 && down < HEIGHT - 30
+  if (isVisible && camera.scale <= TEXT_SCALE) return camera
+  return { scale, x: x[box]! - (screen * scale) / 2, y: y[box]! - (HEIGHT * scale) / 2 }
+}
+
+function Drawing(props: Props & { camera: Camera; width: number }) {
+  const { graph, placed, camera, width } = props
+  const widths = useMemo(() => widthsOf(graph), [graph])
+  const order = useMemo(
+    () => graph.drawn.toSorted((one, other) => placed.y[one]! - placed.y[other]!),
+    [graph, placed],
+  )
+  const edgesOf = useMemo(() => edgesByBox(graph), [graph])
+  const { scale } = camera
+  const visible = visibleBoxes(placed, order, widths, camera, width)
+  const isFar = visible.length > MAX_BOXES
+  const edges = isFar ? [] : [...new Set(visible.flatMap((box) => edgesOf[box]!))]
+  const content = isFar ? (
+    <path class="far" d={farPath(visible, placed, widths)} />
+  ) : (
+    <>
+      {edges.map((edge) => (
+        <EdgeLine key={`${edge.from} ${edge.to} ${edge.value}`} {...{ edge, graph, placed, scale }} />
+      ))}
+      {visible.map((box) => (
+        <Box key={box} {...props} box={box} boxWidth={widths[box]!} hasText={scale <= TEXT_SCALE} />
+      ))}
+    </>
+  )
+  return (
+    <svg
+      width={width}
+      height={HEIGHT}
+      viewBox={`${camera.x} ${camera.y} ${width * scale} ${HEIGHT * scale}`}
+      role="group"
+      aria-label={`Graph of ${graph.columns.operators.length} nodes`}
+      data-visible={visible.length}
+    >
+      {content}
+    </svg>
+  )
+}
+
+function edgesByBox({ boxes, edges }: BoxGraph): Edge[][] {
+  const byBox: Edge[][] = Array.from({ length: boxes }, () => [])
+  for (const edge of edges) {
+    byBox[edge.from]!.push(edge)
+    byBox[edge.to]!.push(edge)
+  }
+  return byBox
+}
+
+function visibleBoxes(
+  { x, y }: PlacedNodes,
+  order: readonly number[],
+  widths: Float64Array,
+  camera: Camera,
+  width: number,
+): number[] {
+  const [top, bottom] = [camera.y - BOX_HEIGHT, camera.y + HEIGHT * camera.scale + BOX_HEIGHT]
+  const [left, right] = [camera.x, camera.x + width * camera.scale]
+  const visible: number[] = []
+  for (let at = firstFrom(order, y, top); at < order.length; at++) {
+    const box = order[at]!
+    if (y[box]! > bottom) break
+    if (x[box]! + widths[box]! / 2 >= left && x[box]! - widths[box]! / 2 <= right) visible.push(box)
+  }
+  return visible
+}
+
+/** The first box in the order whose y is not above the top. */
+function firstFrom(order: readonly number[], y: Float64Array, top: number): number {
+  let [low, high] = [0, order.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (y[order[middle]!]! < top) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Boxes of a row that are near each other become one bar. */
+function farPath(boxes: readonly number[], { x, y }: PlacedNodes, widths: Float64Array): string {
+  const rows = new Map<number, { left: number; right: number }>()
+  for (const box of boxes) {
+    const row = rows.get(y[box]!) ?? { left: Number.POSITIVE_INFINITY, right: Number.NEGATIVE_INFINITY }
+    row.left = Math.min(row.left, x[box]! - widths[box]! / 2)
+    row.right = Math.max(row.right, x[box]! + widths[box]! / 2)
+    rows.set(y[box]!, row)
+  }
+  return Array.from(
+    rows,
+    ([at, { left, right }]) => `M${left} ${at - BOX_HEIGHT / 2}h${right - left}v${BOX_HEIGHT}H${left}z`,
+  ).join('')
+}
+
+function EdgeLine({
+  edge,
+  graph,
+  placed,
+  scale,
+}: {
+  edge: Edge
+  graph: BoxGraph
+  placed: PlacedNodes
+  scale: number
+}) {
+  const [x1, x2] = [placed.x[edge.from]!, placed.x[edge.to]!]
+  const [y1, y2] = [placed.y[edge.from]! + BOX_HEIGHT / 2, placed.y[edge.to]! - BOX_HEIGHT / 2]
+  const bend = Math.max(12, (y2 - y1) / 2)
+  // Types are `float32 [1, 3, 8, 8]`; an edge shows the shape alone.
+  const shape = /\[(.*?)\]/.exec(graph.columns.types[edge.value] ?? '')?.[1]
+  return (
+    <g class="edge">
+      <path d={`M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`} />
+      {shape !== undefined && scale <= TEXT_SCALE && (
+        <text x={(x1 + x2) / 2 + 4} y={Math.min((y1 + y2) / 2, y1 + 22) + 4}>
+          {shape.replaceAll(', ', '×')}
+        </text>
+      )}
+    </g>
+  )
+}
+
+interface BoxProps extends Props {
+  box: number
+  boxWidth: number
+  hasText: boolean
+}
+
+function Box({ graph, placed, selected, findings, onSelect, box, boxWidth, hasText }: BoxProps) {
+  const kind = graph.kindOf(box)
+  const here = findings.filter(({ node }) => node === box && kind === 'node')
+  const isError = here.some(({ severity }) => severity === 'error')
+  const name = kind === 'node' ? graph.columns.names[box] : kind
+  const label = `${graph.labelOf(box)}${name ? ` ${name}` : ''}${here.length > 0 ? `, ${here.length} findings` : ''}`
+  return (
+    <g
+      class={`box ${kind}`}
+      role="button"
+      tabindex={0}
+      aria-label={label}
+      aria-pressed={box === selected}
+      data-box={box}
+      transform={`translate(${placed.x[box]! - boxWidth / 2} ${placed.y[box]! - BOX_HEIGHT / 2})`}
+      onClick={() => onSelect(box)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' || event.key === ' ') {
+          event.preventDefault()
+          onSelect(box)
+        }
+      }}
+    >
+      <title>{label}</title>
+      <rect width={boxWidth} height={BOX_HEIGHT} rx={6} />
+      {hasText && (
+        <text x={boxWidth / 2} y={21}>
+          {shortened(graph.labelOf(box))}
+        </text>
+      )}
+      {here.length > 0 && (
+        <g class={`finding ${isError ? 'error' : 'warning'}`}>
+          <circle cx={boxWidth - 2} cy={2} r={8} />
+          <text x={boxWidth - 2} y={6}>
+            {isError ? '!' : '?'}
+          </text>
+        </g>
+      )}
+    </g>
+  )
+}

@@ -1,0 +1,27 @@
+/** Which layout is shown, and how. */
+
+/** What is asked for; texts as the user writes them. */
+export interface LayoutChoice {
+  readonly name: string
+  readonly other: string
+  readonly shape: string
+  readonly dtype: string
+  readonly lower: string
+  readonly upper: string
+}
+
+export const COLOURINGS = ['memory', 'index'] as const
+export type Colouring = (typeof COLOURINGS)[number]
+
+/** The choice of an address. */
+export function choiceOf(query: URLSearchParams): LayoutChoice {
+  const text = (name: string, fallback: string): string => query.get(name) ?? fallback
+  return {
+    name: text('name', 'b_fs_yx_fsv16'),
+    other: text('other', ''),
+    shape: text('shape', query.has('name') ? '1' : '2,19,3,4'),
+    dtype: text('dtype', 'float32'),
+    lower: text('lower', ''),
+    upper: text('upper', ''),
+  }
+}

@@ -1,0 +1,46 @@
+/** The address of a view is in the hash, which no server sees: `#/tensor?file=0&tensor=12`. */
+import { useEffect, useState } from 'preact/hooks'
+
+export interface Route {
+  readonly view: string
+  readonly query: URLSearchParams
+}
+
+function currentRoute(): Route {
+  const [, view = '', query = ''] = /^#\/?([^?]*)\??(.*)$/.exec(location.hash) ?? []
+  return { view: view || 'overview', query: new URLSearchParams(query) }
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(currentRoute)
+  useEffect(() => {
+    const update = (): void => setRoute(currentRoute())
+    addEventListener('hashchange', update)
+    return () => removeEventListener('hashchange', update)
+  }, [])
+  return route
+}
+
+export function hrefOf(
+  view: string,
+  query: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  const parts = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parts.set(name, String(value))
+  const text = parts.toString()
+  return `#/${view}${text === '' ? '' : `?${text}`}`
+}
+
+/** Changes the address without an entry in the history: choices within a view. */
+export function replaceRoute(
+  view: string,
+  query: Readonly<Record<string, string | number | undefined>>,
+): void {
+  history.replaceState(null, '', hrefOf(view, query))
+}
+
+/** A whole number of the address. */
+export function numberOf(query: URLSearchParams, name: string, fallback = 0): number {
+  const number = Number(query.get(name) ?? fallback)
+  return Number.isSafeInteger(number) && number >= 0 ? number : fallback
+}

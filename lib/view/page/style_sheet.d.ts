@@ -1,0 +1,2 @@
+/** esbuild collects imported style sheets in page.css. */
+declare module '*.css'

@@ -1,0 +1,41 @@
+/** Numbers and sizes as text. */
+
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
+
+export function bytesText(bytes: number | null): string {
+  if (bytes === null) return '–'
+  let [size, unit] = [bytes, 0]
+  while (size >= 1024 && unit < UNITS.length - 1) {
+    size /= 1024
+    unit++
+  }
+  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${UNITS[unit]}`
+}
+
+export function countText(count: number): string {
+  return count.toLocaleString('en')
+}
+
+/** Six significant digits: as many as tell two weights apart. */
+export function numberText(value: number | string | boolean | null): string {
+  if (value === null) return '–'
+  if (typeof value !== 'number' || Number.isInteger(value)) return String(value)
+  return String(Number(value.toPrecision(6)))
+}
+
+export function shapeText(shape: readonly number[]): string {
+  // Extents that are set later are -1.
+  return shape.length === 0 ? 'scalar' : shape.map((extent) => (extent < 0 ? '?' : extent)).join(' × ')
+}
+
+/** With `*` or `?` a pattern for the whole name, otherwise a part of it: as `inspect --filter`. */
+export function nameFilter(pattern: string): (name: string) => boolean {
+  const lower = pattern.toLowerCase()
+  if (!/[*?]/.test(pattern)) return (name) => name.toLowerCase().includes(lower)
+  const source = lower
+    .replace(/[\\^$.|+()[\]{}]/g, '\\$&')
+    .replace(/\*+/g, '.*')
+    .replace(/\?/g, '.')
+  const whole = new RegExp(`^${source}$`, 's')
+  return (name) => whole.test(name.toLowerCase())
+}

@@ -1,0 +1,172 @@
+/** What server and page say to each other: the shapes of the answers, as JSON holds them. Types only. */
+import type { Finding } from '../errors.js'
+import type { GraphEdit } from '../pipeline/diff/graph_edits.js'
+import type { TensorSummary } from '../pipeline/tensor_summary.js'
+
+/** A number as JSON holds it: a text for 64-bit integers beyond 2^53, NaN and infinities. */
+export type PlainNumber = number | string
+
+export interface FileEntry {
+  /** Name without its folder. */
+  readonly name: string
+  readonly format: string
+  readonly byteLength: number
+  readonly tensors: number
+  readonly hasGraph: boolean
+}
+
+export interface FileSummary {
+  /** Facts of a model, by name, in order. */
+  readonly facts: readonly (readonly [name: string, value: string])[]
+  /** Operators with their counts, most frequent first. */
+  readonly operators: readonly (readonly [name: string, count: number])[]
+  /** Of a lenient read. */
+  readonly findings: readonly Finding[]
+}
+
+/** Consecutive tensors of a file, by column. */
+export interface TensorColumns {
+  readonly start: number
+  readonly total: number
+  readonly name: readonly string[]
+  readonly kind: readonly string[]
+  readonly dtype: readonly string[]
+  readonly shape: readonly (readonly number[])[]
+  readonly layout: readonly (string | null)[]
+  readonly byteLength: readonly (number | null)[]
+  /** Elements; of a sparse tensor its entries. */
+  readonly elements: readonly number[]
+  readonly hasData: readonly boolean[]
+}
+
+export interface TensorFacts extends TensorSummary {
+  readonly index: number
+  readonly doc: string
+  readonly metadata: readonly (readonly [string, string])[]
+  /** Whether the file says what the codes stand for. */
+  readonly isQuantized: boolean
+  readonly lower: readonly number[]
+  readonly upper: readonly number[]
+}
+
+export interface StatisticsAnswer {
+  readonly count: number
+  readonly min: PlainNumber | null
+  readonly max: PlainNumber | null
+  readonly mean: number | null
+  readonly zeros: number
+  readonly nans: number
+  readonly infinities: number
+  readonly histogram: {
+    readonly start: number
+    readonly width: number
+    readonly counts: readonly number[]
+  } | null
+}
+
+/** A rectangle of values of a plane, row by row. */
+export interface WindowAnswer {
+  readonly rows: readonly [start: number, end: number]
+  readonly columns: readonly [start: number, end: number]
+  readonly values: readonly (PlainNumber | boolean)[]
+  /** Stored bits in hexadecimal; absent for strings and real values of codes. */
+  readonly codes?: readonly string[]
+  /** Offsets in the tensor's storage, in elements; absent where the tensor is not dense. */
+  readonly offsets?: readonly number[]
+  /** Bits of a storage element. */
+  readonly bits: number
+}
+
+/** What a tile of a heat map answers in its header `x-tile`; the body has a float64 and then a mark byte for each cell. */
+export interface TileFacts {
+  readonly cellRows: number
+  readonly cellColumns: number
+  readonly rowsPerCell: number
+  readonly columnsPerCell: number
+  /** Every n-th row and column of the plane was read: 1 for all of them. */
+  readonly rowStep: number
+  readonly columnStep: number
+  /** Of the finite cells; null without one. */
+  readonly low: number | null
+  readonly high: number | null
+}
+
+/** Marks of a cell. */
+export const MARK = { nan: 1, infinity: 2, negativeInfinity: 4, empty: 8 } as const
+
+export const POOLS = ['mean', 'min', 'max', 'extreme'] as const
+export type Pool = (typeof POOLS)[number]
+
+export interface LayoutFacts {
+  readonly name: string
+  readonly kind: string
+  readonly axes: string
+  readonly order: string
+}
+
+export interface BoundLayout extends LayoutFacts {
+  readonly onednnTag?: string
+  readonly aliases: readonly string[]
+  readonly notes: readonly string[]
+  readonly shape: readonly number[]
+  readonly dtype: string
+  readonly elements: number
+  readonly logicalElements: number
+  readonly byteLength: number
+  readonly digits: readonly { readonly text: string; readonly radix: number }[]
+  /** Slots in a row of the drawing and in a block: products of innermost digits. */
+  readonly rowLength: number
+  readonly blockLength: number
+  /** First slot of the part that `cells` describes. */
+  readonly start: number
+  /** Coordinates of consecutive slots; null for holes. */
+  readonly cells: readonly (readonly number[] | null)[]
+}
+
+/** Offsets of the elements of a plane of a shape, row by row. */
+export interface PlaneOffsets {
+  readonly rows: number
+  readonly columns: number
+  readonly offsets: readonly number[]
+}
+
+export interface GraphEntry {
+  readonly path: string
+  readonly nodes: number
+}
+
+/** A graph by column. Values are numbered; `values` has their names. */
+export interface GraphColumns {
+  readonly path: string
+  readonly names: readonly string[]
+  readonly operators: readonly string[]
+  readonly inputs: readonly (readonly number[])[]
+  readonly outputs: readonly (readonly number[])[]
+  readonly values: readonly string[]
+  /** Type and shape of each value; empty where they are unknown. */
+  readonly types: readonly string[]
+  readonly graphInputs: readonly number[]
+  readonly graphOutputs: readonly number[]
+  /** Index in the file of the tensor that is the value; -1 for others. */
+  readonly tensors: readonly number[]
+  /** Fused activation of a node; empty without one. */
+  readonly activations: readonly string[]
+  /** Subgraphs of a node, as [node, index of the graph]. */
+  readonly subgraphs: readonly (readonly [number, number])[]
+}
+
+export interface NodeFacts {
+  readonly attributes: readonly (readonly [name: string, value: string])[]
+}
+
+export interface PlacedFinding extends Finding {
+  /** Where the finding belongs to: indices; -1 for the file as a whole. */
+  readonly node: number
+  readonly graph: number
+}
+
+export type GraphEdits = readonly GraphEdit[] | null
+
+export interface ErrorAnswer {
+  readonly error: { readonly code: string; readonly message: string }
+}

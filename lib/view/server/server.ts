@@ -1,0 +1,95 @@
+/** The server behind `tilework view`: one loopback port, one token, the files that were named, and nothing written. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { systemError } from '../../bytes/system_error.js'
+import { type Answer, json, send, sendError } from './answer.js'
+import { createToken, Guard } from './guard.js'
+import { loadPage } from './page_files.js'
+import { Parameters } from './parameters.js'
+import { ROUTES } from './routes.js'
+import { KnownFiles, type ViewedFile } from './viewed_files.js'
+
+export type { ViewedFile } from './viewed_files.js'
+
+export interface ViewServer {
+  /** The address of the page, with its token. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Never another interface: everybody there could read the files. */
+const HOST = '127.0.0.1'
+const MAX_CONNECTIONS = 64
+const REQUEST_TIMEOUT_MS = 30_000
+
+/**
+ * Serves files to a page on this machine until it is closed.
+ *
+ * @param port - 0 for any free port
+ * @throws TileworkError ERR_IO for a port that is taken, or a package without its page
+ */
+export async function startViewServer(files: readonly ViewedFile[], port: number): Promise<ViewServer> {
+  const page = await loadPage()
+  const token = createToken()
+  const known = new KnownFiles(files)
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, maxHeaderSize: 16 * 1024 })
+  server.maxConnections = MAX_CONNECTIONS
+  await listen(server, port)
+  const { port: actual } = server.address() as AddressInfo
+  const guard = new Guard(actual, token)
+  server.on('request', (request, response) => void answer(request, response, { guard, page, files: known }))
+  return { url: `http://${HOST}:${actual}/${token}/`, close: () => closeServer(server) }
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  await systemError.wrapAsync(
+    `port ${port}`,
+    () =>
+      new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen({ host: HOST, port }, () => {
+          server.off('error', reject)
+          resolve()
+        })
+      }),
+  )
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}
+
+interface Site {
+  readonly guard: Guard
+  readonly page: ReadonlyMap<string, Answer>
+  readonly files: KnownFiles
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, site: Site): Promise<void> {
+  const admitted = site.guard.admit(request)
+  if ('status' in admitted) return refuse(response, admitted.status, admitted.message)
+  const { path } = admitted
+  const file = site.page.get(path)
+  if (file) return send(response, 200, file)
+  const route = Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined
+  if (!route) return refuse(response, 404, 'There is nothing at this address.')
+  const controller = new AbortController()
+  response.on('close', () => controller.abort(new Error('the browser closed the request')))
+  const { url = '' } = request
+  const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
+  const parameters = new Parameters(new URLSearchParams(query))
+  try {
+    send(response, 200, await route({ files: site.files, parameters, signal: controller.signal }))
+  } catch (error) {
+    sendError(response, error)
+  }
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  const allowed = status === 405 ? { allow: 'GET' } : {}
+  const { type, body } = json({ error: { code: String(status), message } })
+  send(response, status, { type, body, headers: allowed })
+}

@@ -1,0 +1,147 @@
+/** A small rectangle of a plane, value by value: the number, its bits, and where it is stored. */
+import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
+import { TileworkError } from '../../errors.js'
+import { parseLayout } from '../../layout/parse_layout.js'
+import { asStored } from '../../tensor/dense.js'
+import { reorder } from '../../tensor/reorder.js'
+import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import type { PlainNumber, WindowAnswer } from '../protocol.js'
+import type { Parameters } from './parameters.js'
+import { indexInTensor, isTransposed, type Plane, partOf, planeOf, rangeOf, sliceable } from './plane.js'
+import { MEANINGS, numbersOf } from './tensors.js'
+import type { KnownFiles } from './viewed_files.js'
+
+/** Values in one answer. */
+const MAX_VALUES = 4096
+
+export async function valuesWindow(files: KnownFiles, parameters: Parameters): Promise<WindowAnswer> {
+  const found = files.tensorOf(parameters)
+  const { tensor } = found
+  const plane = planeOf(tensor.shape, parameters)
+  const rows = rangeOf(parameters, 'rows', plane.rows)
+  const columns = rangeOf(parameters, 'columns', plane.columns)
+  const count = (rows[1] - rows[0]) * (columns[1] - columns[0])
+  if (count > MAX_VALUES)
+    throw new TileworkError('ERR_LIMIT', `${count} values are requested; at most ${MAX_VALUES} are allowed.`)
+  const window = { plane, rows, columns }
+  const { bits } = DTYPES[tensor.dtype]
+  if (count === 0) return { rows, columns, values: [], bits }
+  if (tensor.kind === 'string') return { rows, columns, values: await stringsOf(tensor, window), bits }
+  const as = parameters.oneOf('as', MEANINGS, 'codes')
+  const values = await numbersIn(await numbersOf(found, as), window)
+  if (tensor.kind === 'sparse') return { rows, columns, values, bits }
+  const offsets = offsetsOf(tensor, window)
+  return { rows, columns, values, codes: await codesOf(tensor, window), offsets, bits }
+}
+
+interface Window {
+  readonly plane: Plane
+  readonly rows: readonly [number, number]
+  readonly columns: readonly [number, number]
+}
+
+async function stringsOf(
+  tensor: Tensor & { kind: 'string' },
+  { plane, ...window }: Window,
+): Promise<string[]> {
+  const strings = await tensor.strings()
+  return places({ plane, ...window }, (row, column) => {
+    const index = indexInTensor(plane, row, column)
+    return strings[index.reduce((at, position, axis) => at * tensor.shape[axis]! + position, 0)]!
+  })
+}
+
+/** Something for every place of a window, row by row. */
+function places<T>({ rows, columns }: Window, of: (row: number, column: number) => T): T[] {
+  const result: T[] = []
+  for (let row = rows[0]; row < rows[1]; row++)
+    for (let column = columns[0]; column < columns[1]; column++) result.push(of(row, column))
+  return result
+}
+
+/** Brings what is in the order of the tensor's axes into that of the window. */
+function inWindowOrder<T>({ plane, rows, columns }: Window, list: readonly T[]): readonly T[] {
+  if (!isTransposed(plane)) return list
+  const [height, width] = [rows[1] - rows[0], columns[1] - columns[0]]
+  return Array.from({ length: list.length }, (_, at) => list[(at % width) * height + Math.floor(at / width)]!)
+}
+
+function windowOf(tensor: DenseTensor, { plane, rows, columns }: Window): DenseTensor {
+  const [row, column] = [rows, columns].map(([start, end]) => ({ start, end, step: 1 }))
+  return partOf(tensor, plane, row!, column!)
+}
+
+async function numbersIn(tensor: DenseTensor, window: Window): Promise<readonly (PlainNumber | boolean)[]> {
+  const array = await windowOf(await sliceable(tensor), window).toTypedArray()
+  const { kind } = DTYPES[tensor.dtype]
+  const values = Array.from(array as ArrayLike<number | bigint>, plainValue)
+  if (kind === 'bool')
+    return inWindowOrder(
+      window,
+      values.map((value) => value !== 0),
+    )
+  if (kind !== 'complex') return inWindowOrder(window, values)
+  const pairs = Array.from({ length: values.length / 2 }, (_, at) => {
+    const imaginary = String(values[2 * at + 1])
+    return `${values[2 * at]}${imaginary.startsWith('-') ? '' : '+'}${imaginary}i`
+  })
+  return inWindowOrder(window, pairs)
+}
+
+function plainValue(value: number | bigint): PlainNumber {
+  const number = Number(value)
+  return typeof value === 'bigint' && !Number.isSafeInteger(number) ? String(value) : number
+}
+
+/** The stored bits of each value in hexadecimal. */
+async function codesOf(tensor: DenseTensor, window: Window): Promise<readonly string[]> {
+  const source = await sliceable(tensor)
+  const bytes = await reorder(windowOf(source, window), 'row_major').bytes()
+  const codes = Array.from({ length: window.plane ? countOf(window) : 0 }, (_, at) =>
+    codeText(source === tensor ? tensor.dtype : source.dtype, bytes, at, DTYPES[tensor.dtype].bits),
+  )
+  return inWindowOrder(window, codes)
+}
+
+function countOf({ rows, columns }: Window): number {
+  return (rows[1] - rows[0]) * (columns[1] - columns[0])
+}
+
+/** @param bits - of the element as it is stored, which may be unpacked to bytes here */
+function codeText(dtype: Dtype, bytes: Uint8Array, at: number, bits: number): string {
+  const here = DTYPES[dtype].bits
+  const mask = 2 ** Math.min(bits, 8) - 1
+  if (here < 8) {
+    const perByte = 8 / here
+    return hex((bytes[Math.floor(at / perByte)]! >> ((at % perByte) * here)) & mask, 1)
+  }
+  if (bits < 8) return hex(bytes[at]! & mask, 1)
+  const size = here / 8
+  return Array.from(bytes.subarray(at * size, (at + 1) * size), (byte) => hex(byte, 2))
+    .reverse()
+    .join('')
+}
+
+function hex(number: number, digits: number): string {
+  return number.toString(16).padStart(digits, '0')
+}
+
+/** Offsets in the storage of the tensor, in elements. */
+function offsetsOf(tensor: DenseTensor, window: Window): number[] {
+  const { layout, lower, upper } = asStored(tensor).storage
+  const { shape, dtype } = tensor
+  const isPadded = [...lower, ...upper].some((count) => count > 0)
+  const options = { dtype, ...(isPadded && { lower, upper }) }
+  const placed = parseLayout(layout)
+  if (layout === 'row_major' && !isPadded) {
+    return places(window, (row, column) =>
+      indexInTensor(window.plane, row, column).reduce(
+        (at, position, axis) => at * shape[axis]! + position,
+        0,
+      ),
+    )
+  }
+  return places(window, (row, column) =>
+    placed.offsetOf(shape, indexInTensor(window.plane, row, column), options),
+  )
+}

@@ -1,0 +1,97 @@
+/** The files that were named on the command line. Requests name them and their tensors by index alone. */
+import type { Finding } from '../../errors.js'
+import { TileworkError } from '../../errors.js'
+import type { ModelFormat } from '../../formats/format.js'
+import type { ModelDescription } from '../../formats/model_description.js'
+import { formatOfModel } from '../../formats/registry.js'
+import { quantizationOf } from '../../pipeline/diff/named_quantization.js'
+import type { OpenFile } from '../../pipeline/open.js'
+import type { QuantizationParameters } from '../../tensor/quantization.js'
+import type { Tensor } from '../../tensor/tensor.js'
+import type { Parameters } from './parameters.js'
+
+/** A file to look at. */
+export interface ViewedFile {
+  /** Name without its folder. */
+  readonly name: string
+  readonly file: OpenFile
+  /** Everything that is wrong with the file. */
+  readonly check: (signal: AbortSignal) => Promise<readonly Finding[]>
+}
+
+/** A file with what was learned of it. */
+export class KnownFile {
+  #description: Promise<ModelDescription | undefined> | undefined
+  #findings: Promise<readonly Finding[]> | undefined
+  readonly #viewed: ViewedFile
+
+  constructor(viewed: ViewedFile) {
+    this.#viewed = viewed
+  }
+
+  get name(): string {
+    return this.#viewed.name
+  }
+
+  get file(): OpenFile {
+    return this.#viewed.file
+  }
+
+  get model(): object | undefined {
+    return this.file.onnx ?? this.file.tmfile
+  }
+
+  /** The graphs as names and texts, read once; undefined without a model. */
+  description(): Promise<ModelDescription | undefined> {
+    this.#description ??= this.#describe()
+    return this.#description
+  }
+
+  /** Checked once; a request that ends does not end the check, which others may wait for. */
+  findings(): Promise<readonly Finding[]> {
+    this.#findings ??= this.#viewed.check(new AbortController().signal)
+    return this.#findings
+  }
+
+  tensor(index: number): Tensor {
+    const tensor = this.file.tensors.at(index)
+    if (tensor) return tensor
+    throw new TileworkError('ERR_RANGE', `There is no tensor ${index} in ${this.name}.`)
+  }
+
+  async quantizationOf(tensor: Tensor): Promise<QuantizationParameters | undefined> {
+    if (tensor.kind !== 'dense') return undefined
+    return quantizationOf(tensor, (name) => this.file.tensors.get(name))
+  }
+
+  async #describe(): Promise<ModelDescription | undefined> {
+    const { model } = this
+    if (!model) return undefined
+    const format = (await formatOfModel(model)!.load()) as ModelFormat
+    return format.describe(model)
+  }
+}
+
+export class KnownFiles {
+  readonly all: readonly KnownFile[]
+
+  constructor(files: readonly ViewedFile[]) {
+    this.all = files.map((file) => new KnownFile(file))
+  }
+
+  /** The file that a parameter names by its index. */
+  of(parameters: Parameters, name = 'file'): KnownFile {
+    return this.all[parameters.whole(name, 0, this.all.length - 1)]!
+  }
+
+  /** The tensor that the parameters `file` and `tensor` name. */
+  tensorOf(parameters: Parameters): {
+    readonly known: KnownFile
+    readonly tensor: Tensor
+    readonly index: number
+  } {
+    const known = this.of(parameters)
+    const index = parameters.whole('tensor', 0, Math.max(0, known.file.tensors.length - 1))
+    return { known, tensor: known.tensor(index), index }
+  }
+}

@@ -1,0 +1,378 @@
+/** The server of `tilework view`: who may ask, and answers compared with the library's own. */
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  check,
+  type OpenFile,
+  open,
+  reorder,
+  serialize,
+  sparseFromDense,
+  stringTensor,
+  tensor,
+} from '../../lib/index.js'
+import type { TensorColumns, TileFacts } from '../../lib/view/protocol.js'
+import { startViewServer, type ViewServer } from '../../lib/view/server/server.js'
+
+let server: ViewServer
+const opened: OpenFile[] = []
+
+const SHAPE = [3, 20, 30] as const
+const VALUES = Float32Array.from({ length: 1800 }, (_, at) => Math.sin(at) * 100)
+VALUES[31] = Number.NaN
+VALUES[62] = Number.POSITIVE_INFINITY
+VALUES[93] = Number.NEGATIVE_INFINITY
+
+beforeAll(async () => {
+  const plain = tensor(VALUES, { shape: SHAPE, name: 'plain' })
+  const blocked = reorder(
+    tensor(
+      Float32Array.from({ length: 760 }, (_, at) => at),
+      { shape: [2, 19, 4, 5], name: 'blocked' },
+    ),
+    'b_fs_yx_fsv16',
+  )
+  const big = tensor(new BigInt64Array([2n ** 60n, -5n]), { shape: [2], name: 'big' })
+  const halves = tensor([1.5, -2], { dtype: 'float16', name: 'halves' })
+  const nibbles = tensor(Int8Array.of(-8, 7, 3, -1), { dtype: 'int4', shape: [2, 2], name: 'nibbles' })
+  const flags = tensor([true, false], { dtype: 'bool', name: 'flags' })
+  const files = [
+    await serialize([plain, blocked, big, halves, flags], { format: 'safetensors' }),
+    await serialize([plain, nibbles, stringTensor(['a', 'ü'], { name: 'texts' })], { format: 'onnx' }),
+    await serialize(
+      [await sparseFromDense(tensor(Float32Array.of(0, 0, 3, 0, 5, 0), { shape: [2, 3], name: 'sparse' }))],
+      { format: 'btf' },
+    ),
+  ]
+  for (const bytes of files) opened.push(await open(bytes))
+  server = await startViewServer(
+    opened.map((file, at) => ({ name: `file${at}`, file, check: () => check(files[at]!) })),
+    0,
+  )
+})
+afterAll(async () => {
+  await server.close()
+  for (const file of opened) file.close()
+})
+
+interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
+
+/** `fetch` cannot set the headers Host and Origin, or ask for a path with dots. */
+function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Reply> {
+  const { hostname, port } = new URL(server.url)
+  return new Promise((resolve, reject) => {
+    const sent = request({
+      hostname,
+      port,
+      path,
+      method,
+      headers: { host: `${hostname}:${port}`, ...headers },
+    })
+    sent.on('error', reject)
+    sent.on('response', (response) => {
+      const parts: Buffer[] = []
+      response.on('data', (part: Buffer) => parts.push(part))
+      response.on('end', () =>
+        resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(parts) }),
+      )
+    })
+    sent.end()
+  })
+}
+
+/** Below the token; tensors are named by their names, which become indices. */
+const below = (path: string): string =>
+  new URL(server.url).pathname +
+  path.replace(/file=(\d)&tensor=([a-z]+)/, (_, file: string, name: string) => {
+    const index = [...opened[Number(file)]!.tensors].findIndex((each) => each.name === name)
+    return `file=${file}&tensor=${index}`
+  })
+
+async function api<T>(path: string): Promise<T> {
+  const { status, body } = await ask(below(`api/${path}`))
+  expect(status, body.toString()).toBe(200)
+  return JSON.parse(body.toString()) as T
+}
+
+describe('who may ask', () => {
+  it('answers its own page with headers that confine it', async () => {
+    const { status, headers } = await ask(below(''))
+    expect(status).toBe(200)
+    expect(headers['content-security-policy']).toContain(
+      "default-src 'none'; script-src 'self'; style-src 'self'",
+    )
+    expect(headers['content-security-policy']).not.toContain('unsafe')
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+      'cross-origin-resource-policy': 'same-origin',
+    })
+    expect(headers['access-control-allow-origin']).toBeUndefined()
+  })
+
+  it.each([
+    ['a foreign Host', { host: 'evil.example' }],
+    ['a name that resolves to this machine', { host: '127.0.0.1.evil.example:80' }],
+    ['the Host of another port', { host: '127.0.0.1:1' }],
+    ['a foreign Origin', { origin: 'http://evil.example' }],
+    ['the Origin of a file', { origin: 'null' }],
+    ['the Origin of another port', { origin: 'http://127.0.0.1:1' }],
+    ['a request that another site started', { 'sec-fetch-site': 'cross-site' }],
+    ['a request of another port of this machine', { 'sec-fetch-site': 'same-site' }],
+  ])('refuses %s', async (_, headers) => {
+    const { status, body } = await ask(below('api/files'), headers)
+    expect(status === 403 || status === 400).toBe(true)
+    expect(body.toString()).not.toContain('safetensors')
+  })
+
+  it('refuses every token but its own', async () => {
+    const token = new URL(server.url).pathname.split('/')[1]!
+    expect(token).toMatch(/^[\w-]{32}$/)
+    for (const wrong of ['', 'x', token.slice(1), `${token}x`, token.toUpperCase(), `${token}%20`]) {
+      for (const path of ['', 'api/files', 'page.js']) {
+        expect((await ask(`/${wrong}/${path}`)).status).toBe(403)
+      }
+    }
+    expect((await ask('/api/files')).status).toBe(403)
+    const other = await startViewServer([], 0)
+    expect(other.url).not.toContain(token)
+    await other.close()
+  })
+
+  it.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD', 'TRACE'])('refuses %s', async (method) => {
+    const { status, headers } = await ask(below('api/files'), {}, method)
+    expect(status).toBe(405)
+    expect(headers.allow).toBe('GET')
+  })
+
+  it.each([
+    'index.html',
+    '../package.json',
+    '..%2fpackage.json',
+    'api/../../package.json',
+    '%2e%2e/package.json',
+    'api/files/',
+    'constructor',
+    'api/constructor',
+    '/etc/passwd',
+    'page.js/../../package.json',
+    'file:///etc/passwd',
+    'page.js%00.html',
+    'C:\\Windows\\win.ini',
+  ])('has nothing at %s', async (path) => {
+    expect((await ask(below(path))).status).toBe(404)
+  })
+
+  it.each(['-1', '99', '1.5', '../0', '0x0', '', 'NaN', '1e0', '00000000000000000'])(
+    'has no file %s',
+    async (file) => {
+      expect((await ask(below(`api/tensors?file=${encodeURIComponent(file)}`))).status).toBe(400)
+    },
+  )
+
+  it('listens on loopback alone', async () => {
+    const { port } = new URL(server.url)
+    const others = Object.values(networkInterfaces()).flatMap((each = []) =>
+      each.flatMap(({ address, family, internal }) => (internal || family !== 'IPv4' ? [] : [address])),
+    )
+    for (const host of others) {
+      const outcome = await new Promise((resolve) => {
+        const socket = connect({ host, port: Number(port) })
+        socket.on('connect', () => resolve('connected')).on('error', ({ message }) => resolve(message))
+      })
+      expect(outcome).toContain('ECONNREFUSED')
+    }
+  })
+})
+
+describe('answers', () => {
+  it('lists files and tensors', async () => {
+    const files = await api<object[]>('files')
+    expect(files).toMatchObject([
+      { name: 'file0', format: 'safetensors', tensors: 5, hasGraph: false },
+      { name: 'file1', format: 'onnx', hasGraph: true },
+      { name: 'file2', format: 'btf', tensors: 1 },
+    ])
+    const columns = await api<TensorColumns>('tensors?file=0&start=1&count=3')
+    const rows = [1, 2, 3].map((index) => opened[0]!.tensors.at(index)!)
+    expect(columns).toMatchObject({ start: 1, total: 5 })
+    expect(columns.name).toEqual(rows.map(({ name }) => name))
+    expect(columns.elements).toEqual(rows.map(({ size }) => size))
+    expect(columns.byteLength).toEqual(rows.map((each) => each.kind === 'dense' && each.storage.byteLength))
+    expect(await api('tensor?file=0&tensor=blocked')).toMatchObject({ name: 'blocked', shape: [2, 19, 4, 5] })
+  })
+
+  it('counts statistics', async () => {
+    const found = await api<{ histogram: { counts: number[] } }>('statistics?file=0&tensor=plain')
+    expect(found).toMatchObject({ count: 1800, nans: 1, infinities: 2 })
+    expect(found.histogram.counts.reduce((sum, count) => sum + count)).toBe(1797)
+  })
+
+  it('shows values with their bits and offsets', async () => {
+    const at = 'file=0&tensor=plain&fixed=1,0,0&rows=2,4&columns=28,30'
+    const window = await api<{ values: unknown[]; codes: string[]; offsets: number[] }>(`values?${at}`)
+    const expected = [688, 689, 718, 719]
+    expect(window.offsets).toEqual(expected)
+    expect(window.values).toEqual(expected.map((offset) => VALUES[offset]))
+    const view = new DataView(VALUES.buffer)
+    expect(window.codes).toEqual(
+      expected.map((offset) =>
+        view
+          .getUint32(4 * offset, true)
+          .toString(16)
+          .padStart(8, '0'),
+      ),
+    )
+  })
+
+  it('turns the plane where rows are a later axis than columns', async () => {
+    const at = 'file=0&tensor=plain&rowAxis=2&columnAxis=0&fixed=0,7,0&rows=4,6&columns=0,3'
+    const { values, offsets } = await api<{ values: unknown[]; offsets: number[] }>(`values?${at}`)
+    const expected = [4, 5].flatMap((x) => [0, 1, 2].map((b) => b * 600 + 7 * 30 + x))
+    expect(offsets).toEqual(expected)
+    expect(values).toEqual(expected.map((offset) => VALUES[offset]))
+  })
+
+  it('says where a blocked tensor stores a value', async () => {
+    const { values, offsets } = await api<{ values: number[]; offsets: number[] }>(
+      'values?file=0&tensor=blocked&rowAxis=1&columnAxis=3&fixed=1,0,2,0&rows=15,18&columns=1,2',
+    )
+    const index = (f: number): number => ((19 + f) * 4 + 2) * 5 + 1
+    expect(values).toEqual([15, 16, 17].map(index))
+    const offset = (f: number): number => (((2 + Math.floor(f / 16)) * 4 + 2) * 5 + 1) * 16 + (f % 16)
+    expect(offsets).toEqual([15, 16, 17].map(offset))
+  })
+
+  it.each([
+    [0, 'big', ['1152921504606846976', -5], ['1000000000000000', 'fffffffffffffffb']],
+    [0, 'halves', [1.5, -2], ['3e00', 'c000']],
+    [0, 'flags', [true, false], ['01', '00']],
+    [1, 'nibbles', [-8, 7, 3, -1], ['8', '7', '3', 'f']],
+    [2, '0', [0, 0, 3, 0, 5, 0], undefined],
+    [1, 'texts', ['a', 'ü'], undefined],
+  ])('shows the values of file %i, tensor %s', async (file, index, values, codes) => {
+    const found = await api<{ values: unknown[]; codes?: string[] }>(`values?file=${file}&tensor=${index}`)
+    expect(found.values).toEqual(values)
+    expect(found.codes).toEqual(codes)
+  })
+
+  it('refuses more values than a screen shows', async () => {
+    expect((await ask(below('api/values?file=0&tensor=plain&rows=0,99'))).status).toBe(400)
+  })
+})
+
+describe('heat maps', () => {
+  interface Tile extends TileFacts {
+    readonly values: readonly number[]
+    readonly marks: readonly number[]
+  }
+
+  async function tile(query: string): Promise<Tile> {
+    const { status, headers, body } = await ask(below(`api/tile?${query}`))
+    expect(status, body.toString()).toBe(200)
+    const facts = JSON.parse(String(headers['x-tile'])) as TileFacts
+    const count = facts.cellRows * facts.cellColumns
+    const bytes = Uint8Array.from(body)
+    return {
+      ...facts,
+      values: Array.from(new Float64Array(bytes.buffer, 0, count)),
+      marks: Array.from(bytes.subarray(8 * count)),
+    }
+  }
+
+  /** What cell by cell a plain loop gives. */
+  function expected(
+    rows: number,
+    columns: number,
+    at: (row: number, column: number) => number,
+    perCell: [number, number],
+  ) {
+    const cells = [Math.ceil(rows / perCell[0]), Math.ceil(columns / perCell[1])] as const
+    return Array.from({ length: cells[0] * cells[1] }, (_, cell) => {
+      const found: number[] = []
+      for (let row = 0; row < rows; row++)
+        for (let column = 0; column < columns; column++)
+          if (Math.floor(row / perCell[0]) * cells[1] + Math.floor(column / perCell[1]) === cell)
+            found.push(at(row, column))
+      const finite = found.filter(Number.isFinite)
+      return {
+        mean: finite.reduce((sum, value) => sum + value, 0) / finite.length,
+        min: Math.min(...finite),
+        max: Math.max(...finite),
+        mark:
+          (found.some(Number.isNaN) ? 1 : 0) +
+          (found.includes(Number.POSITIVE_INFINITY) ? 2 : 0) +
+          (found.includes(Number.NEGATIVE_INFINITY) ? 4 : 0),
+      }
+    })
+  }
+
+  it.each(['mean', 'min', 'max'] as const)('pools by %s', async (pool) => {
+    const found = await tile(`file=0&tensor=plain&height=7&width=8&pool=${pool}`)
+    expect(found).toMatchObject({
+      cellRows: 7,
+      cellColumns: 8,
+      rowsPerCell: 3,
+      columnsPerCell: 4,
+      rowStep: 1,
+      columnStep: 1,
+    })
+    const cells = expected(20, 30, (row, column) => VALUES[row * 30 + column]!, [3, 4])
+    for (const [at, cell] of cells.entries()) expect(found.values[at]).toBeCloseTo(cell[pool], 9)
+    expect(found.marks).toEqual(cells.map(({ mark }) => mark))
+    expect(found.low).toBe(Math.min(...found.values))
+  })
+
+  it('pools a turned plane and a part of it', async () => {
+    const found = await tile(
+      'file=0&tensor=plain&rowAxis=2&columnAxis=1&fixed=2,0,0&rows=10,30&columns=4,20&height=5&width=4&pool=max',
+    )
+    const cells = expected(20, 16, (row, column) => VALUES[1200 + (4 + column) * 30 + 10 + row]!, [4, 4])
+    expect(found.values).toEqual(cells.map(({ max }) => max))
+  })
+
+  it('marks NaN and infinities of single values', async () => {
+    const found = await tile('file=0&tensor=plain&height=20&width=30')
+    expect(found.marks[31]).toBe(1 + 8)
+    expect(found.marks[62]).toBe(2 + 8)
+    expect(found.marks[93]).toBe(4 + 8)
+    expect(found.marks.filter((mark) => mark > 0)).toHaveLength(3)
+  })
+
+  it('counts the entries of a sparse tensor', async () => {
+    const found = await tile('file=2&tensor=0')
+    expect(found.values.map((value) => (Number.isNaN(value) ? 0 : value))).toEqual([0, 0, 1, 0, 1, 0])
+  })
+
+  it('draws the error of two tensors', async () => {
+    const plain = [...opened[0]!.tensors].findIndex(({ name }) => name === 'plain')
+    const { body, headers } = await ask(
+      below(`api/errors?a=0&aTensor=${plain}&b=1&bTensor=0&pool=max&height=4&width=4`),
+    )
+    expect(JSON.parse(String(headers['x-tile']))).toMatchObject({ low: 0, high: 0 })
+    expect(body).toHaveLength(4 * 4 * 9)
+  })
+
+  it('reads a bounded number of elements of a large plane', async () => {
+    const bytes = await serialize(
+      [tensor(new Uint8Array(5000 * 8000).fill(7), { shape: [5000, 8000], name: 'large' })],
+      { format: 'npy' },
+    )
+    const file = await open(bytes)
+    const other = await startViewServer([{ name: 'large', file, check: async () => [] }], 0)
+    const answer = await fetch(`${other.url}api/tile?file=0&tensor=0&height=100&width=100`)
+    const facts = JSON.parse(answer.headers.get('x-tile')!) as TileFacts
+    expect(facts.rowStep * facts.columnStep).toBeGreaterThan(1)
+    expect((5000 * 8000) / (facts.rowStep * facts.columnStep)).toBeLessThan(2 ** 24 * 1.1)
+    expect(facts).toMatchObject({ low: 7, high: 7 })
+    await other.close()
+    file.close()
+  })
+})
