@@ -42,46 +42,51 @@ export class ExtremesCollector implements Collector {
   }
 }
 
-/** Counts of the numbers in equal bins over `[-limit, limit]`, which grows by whole bins on both sides. */
+/**
+ * Counts of the numbers in equal bins over `[-limit, limit]`, which grows by whole bins on both sides. Edges are float32 as
+ * numpy's are: the zeros behind a Relu are on one.
+ */
 class Histogram {
   counts: Float64Array
   #limit = 0
+  #step = 0
 
   constructor(bins: number) {
     this.counts = new Float64Array(bins)
   }
 
-  get step(): number {
-    return (2 * this.#limit) / this.counts.length
-  }
-
   /** The lower end of a bin. */
   edge(bin: number): number {
-    return bin * this.step - this.#limit
+    if (bin === this.counts.length) return this.#limit
+    return Math.fround(Math.fround(bin * this.#step) - this.#limit)
   }
 
   add(numbers: Float32Array): void {
     const { min, max } = extremesOf(numbers)
     this.#widen(Math.max(Math.abs(min), Math.abs(max)))
-    const { counts, step } = this
-    const last = counts.length - 1
-    for (const number of numbers) {
-      if (Number.isNaN(number)) continue
-      counts[step === 0 ? counts.length >> 1 : Math.min(last, Math.floor((number + this.#limit) / step))]!++
-    }
+    const { counts } = this
+    for (const number of numbers) if (!Number.isNaN(number)) counts[this.#binOf(number)]!++
+  }
+
+  #binOf(number: number): number {
+    const { length } = this.counts
+    if (this.#step === 0) return length >> 1
+    const bin = Math.min(length - 1, Math.max(0, Math.floor((number + this.#limit) / this.#step)))
+    if (number < this.edge(bin) && bin > 0) return bin - 1
+    return number >= this.edge(bin + 1) && bin < length - 1 ? bin + 1 : bin
   }
 
   #widen(limit: number): void {
     if (!(limit > this.#limit) || limit === Number.POSITIVE_INFINITY) return
-    if (this.#limit === 0) {
-      this.#limit = limit
-      return
+    if (this.#limit === 0) this.#limit = limit
+    else {
+      const added = Math.floor(Math.fround(Math.fround(limit - this.#limit) / this.#step)) + 1
+      const counts = new Float64Array(this.counts.length + 2 * added)
+      counts.set(this.counts, added)
+      this.#limit = Math.fround(Math.fround(added * this.#step) + this.#limit)
+      this.counts = counts
     }
-    const added = Math.ceil((limit - this.#limit) / this.step)
-    const counts = new Float64Array(this.counts.length + 2 * added)
-    counts.set(this.counts, added)
-    this.#limit += added * this.step
-    this.counts = counts
+    this.#step = Math.fround((2 * this.#limit) / this.counts.length)
   }
 }
 
@@ -124,22 +129,23 @@ export class PercentileCollector extends HistogramCollector {
   protected cut(): CollectedRange {
     const { counts } = this.histogram
     const total = counts.reduce((sum, each) => sum + each, 0)
-    const share = (100 - this.#percentile) / 200
+    const shares = counts.map((each) => each / total)
+    const outside = (100 - this.#percentile) / 200
     return {
-      min: this.histogram.edge(firstBeyond(counts, share * total)),
-      max: this.histogram.edge(firstBeyond(counts, (1 - share) * total)),
+      min: this.histogram.edge(firstBeyond(shares, outside)),
+      max: this.histogram.edge(firstBeyond(shares, 1 - outside)),
     }
   }
 }
 
-/** The first bin at which the cumulated count reaches a number. */
-function firstBeyond(counts: Float64Array, number: number): number {
+/** The first bin at which the sum reaches a share. Shares are added, not counts, so that ties round as in the tool. */
+function firstBeyond(shares: Float64Array, share: number): number {
   let sum = 0
-  for (let bin = 0; bin < counts.length; bin++) {
-    sum += counts[bin]!
-    if (sum >= number) return bin
+  for (let bin = 0; bin < shares.length; bin++) {
+    sum += shares[bin]!
+    if (sum >= share) return bin
   }
-  return counts.length
+  return shares.length
 }
 
 /** Bins of a histogram of entropies, and of the codes that stand for them. */
@@ -157,18 +163,22 @@ export class EntropyCollector extends HistogramCollector {
   protected cut(): CollectedRange {
     const { counts } = this.histogram
     const middle = counts.length >> 1
-    let best = { divergence: Number.POSITIVE_INFINITY, half: middle }
+    let best = { divergence: Number.POSITIVE_INFINITY, start: 0, end: counts.length }
     for (let half = ENTROPY_CODES >> 1; half <= middle; half++) {
-      const divergence = lossOf(counts, middle - half, middle + half)
-      if (divergence < best.divergence) best = { divergence, half }
+      const [start, end] = [middle - half, Math.min(middle + half + 1, counts.length)]
+      const divergence = Math.fround(lossOf(counts, start, end))
+      if (divergence < best.divergence) best = { divergence, start, end }
     }
-    return { min: this.histogram.edge(middle - best.half), max: this.histogram.edge(middle + best.half) }
+    return { min: this.histogram.edge(best.start), max: this.histogram.edge(best.end) }
   }
 }
 
-/** The divergence of the codes of a window from its numbers, of which those outside count for its ends. */
+/**
+ * The divergence of the codes of a window from its numbers, of which those outside count for its ends. As in the tool, counts of
+ * codes are integers, and bins that are left over at the end have none.
+ */
 function lossOf(counts: Float64Array, start: number, end: number): number {
-  const window = counts.slice(start, end)
+  const window = counts.subarray(start, end)
   const numbers = window.slice()
   const sum = (from: number, to: number): number =>
     counts.subarray(from, to).reduce((total, each) => total + each, 0)
@@ -177,34 +187,34 @@ function lossOf(counts: Float64Array, start: number, end: number): number {
   const codes = new Float64Array(window.length)
   const merged = Math.floor(window.length / ENTROPY_CODES)
   for (let code = 0; code < ENTROPY_CODES; code++) {
-    const from = code * merged
-    const to = code === ENTROPY_CODES - 1 ? window.length : from + merged
-    const part = window.subarray(from, to)
+    const [from, to] = [code * merged, (code + 1) * merged]
     const filled = numbers.subarray(from, to).filter((each) => each !== 0).length
-    const each = filled === 0 ? 0 : part.reduce((total, count) => total + count, 0) / filled
-    for (let at = from; at < to; at++) codes[at] = numbers[at] === 0 ? 0 : each
+    const last = code === ENTROPY_CODES - 1 ? end : start + to
+    if (filled > 0) codes.fill(Math.floor(sum(start + from, last) / filled), from, to)
   }
   return divergence(smoothed(numbers), smoothed(codes))
 }
 
-function smoothed(counts: Float64Array): Float64Array | undefined {
+function smoothed(counts: Float64Array): Float32Array | undefined {
   const zeros = counts.filter((each) => each === 0).length
   const filled = counts.length - zeros
   if (filled === 0) return undefined
   const taken = (SMOOTHING * zeros) / filled
   if (taken >= 1) return undefined
-  return counts.map((each) => (each === 0 ? SMOOTHING : each - taken))
+  return Float32Array.from(counts, (each) => (each === 0 ? SMOOTHING : each - taken))
 }
 
-function divergence(one: Float64Array | undefined, other: Float64Array | undefined): number {
+function divergence(one: Float32Array | undefined, other: Float32Array | undefined): number {
   if (!one || !other) return Number.POSITIVE_INFINITY
-  const [total, otherTotal] = [one, other].map((each) => each.reduce((sum, count) => sum + count, 0))
-  let result = 0
-  for (let at = 0; at < one.length; at++) {
-    const share = one[at]! / total!
-    result += share * Math.log(share / (other[at]! / otherTotal!))
-  }
-  return result
+  // In float32, as in the tool: windows of nearly equal divergence are many.
+  const [shares, others] = [one, other].map((each) => {
+    const total = each.reduce((sum, count) => sum + count, 0)
+    return each.map((count) => count / total)
+  })
+  return shares!.reduce(
+    (sum, share, at) => sum + Math.fround(share * Math.fround(Math.log(Math.fround(share / others![at]!)))),
+    0,
+  )
 }
 
 function extremesOf(numbers: Float32Array): CollectedRange {

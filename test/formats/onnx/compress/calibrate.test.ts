@@ -1,4 +1,5 @@
 /** Ranges of values: collectors by numbers that are known, what the runtime is asked for, and onnxruntime itself where it is. */
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -51,6 +52,61 @@ describe('collectors', () => {
       expect(collector.range()).toEqual({ min: 0, max: 0 })
     }
   })
+})
+
+/** Seeded numbers and the ranges of onnxruntime's tool, by test/programs/interop/calibrate.py. */
+interface Recorded {
+  readonly batch: number
+  readonly batches: number
+  readonly cases: readonly {
+    readonly shape: keyof typeof SHAPES
+    readonly growth: number
+    readonly seed: number
+    readonly expected: Readonly<Record<string, readonly [number, number]>>
+  }[]
+}
+
+/** Each takes two uniform numbers, as in the program. */
+const SHAPES = {
+  even: (u: number) => u * 4 - 2,
+  peaked: (u: number, v: number) => (u + v - 1) * (u + v - 1) * (u + v - 1) * 8,
+  positive: (u: number, v: number) => u * v * 6,
+  outliers: (u: number, v: number) => (u - 0.5) * (v > 0.998 ? 100 : 1),
+  relu: (u: number) => (u > 0.5 ? (u - 0.5) * 3 : 0),
+}
+
+function seededNumbers(seed: number, count: number, shape: (u: number, v: number) => number): Float32Array {
+  let state = seed
+  const next = (): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+  return Float32Array.from({ length: count }, () => shape(next(), next()))
+}
+
+describe('ranges of histograms, batch by batch', () => {
+  const { batch, batches, cases } = JSON.parse(
+    readFileSync(new URL('../../../fixtures/calibration.json', import.meta.url), 'utf8'),
+  ) as Recorded
+
+  it.each(cases)(
+    "are those of onnxruntime's tool: $shape, growing by $growth",
+    ({ shape, growth, seed, expected }) => {
+      const numbers = Array.from({ length: batches }, (_, at) =>
+        seededNumbers(seed + at, batch, (u, v) => SHAPES[shape](u, v) * growth ** at),
+      )
+      // The tool keeps edges of bins in float32.
+      const tolerance = 1e-6 * Math.max(...numbers.flatMap((each) => [...each.map(Math.abs)]))
+      for (const [method, [min, max]] of Object.entries(expected)) {
+        const collector =
+          method === 'entropy' ? new EntropyCollector() : new PercentileCollector(Number(method))
+        for (const each of numbers) collector.add(each)
+        const found = collector.range()!
+        expect(Math.abs(found.min - min), `${method}: ${found.min}, ${min}`).toBeLessThanOrEqual(tolerance)
+        expect(Math.abs(found.max - max), `${method}: ${found.max}, ${max}`).toBeLessThanOrEqual(tolerance)
+      }
+    },
+  )
 })
 
 function chain(): OnnxModel {
