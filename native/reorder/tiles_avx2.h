@@ -24,7 +24,9 @@ struct SpecialTiles : Channels<T, PixelsAvx2<T>> {
     if (StreamedBlocks<T>::run(tile)) return true;
     if constexpr (sizeof(T) <= 4) {
       if (Channels<T, PixelsAvx2<T>>::run(tile)) return true;
-      return OddRows<WideBlock<T>, NarrowBlock<T>, HalfBlock<T>>::run(tile);
+      static constexpr TileBlocks kBlocks{&kMoves<WideBlock<T>>, &kMoves<NarrowBlock<T>>,
+                                          &kMoves<HalfBlock<T>>, nullptr};
+      return OddRows::run(tile, kBlocks);
     }
     return Channels<T, PixelsAvx2<T>>::run(tile);
   }
