@@ -58,6 +58,7 @@ export type {
   ValueInfo,
   ValueType,
 } from './model/types.js'
+export type { OpsetConversion } from './opset/convert.js'
 export { FILE_MESSAGES, type FileMessage } from './protobuf/message_kind.js'
 export type { TensorProtoObject } from './protobuf/message_object.js'
 export { ATTRIBUTE_TYPES } from './schema.js'

@@ -1,12 +1,12 @@
 /** Names for new values that nothing in the model uses, in any graph. */
-import type { OnnxModel } from '../model/model.js'
+import type { Graph } from '../model/types.js'
 
 export class FreshNames {
   readonly #taken = new Set<string>()
   /** The number to try next, by base. */
   readonly #counts = new Map<string, number>()
 
-  constructor(model: OnnxModel) {
+  constructor(model: { graphs(): Iterable<Graph> }) {
     for (const graph of model.graphs()) {
       for (const name of [...graph.inputNames, ...graph.outputNames, ...graph.initializerNames]) {
         this.#taken.add(name)
@@ -15,6 +15,11 @@ export class FreshNames {
       for (const node of graph.nodes)
         for (const name of [...node.inputs, ...node.outputs]) this.#taken.add(name)
     }
+  }
+
+  /** Names of values outside of graphs. */
+  reserve(names: Iterable<string>): void {
+    for (const name of names) this.#taken.add(name)
   }
 
   /** `base`, or `base` with a number. */
