@@ -39,6 +39,7 @@ export {
   type OnnxSummary,
   type OnnxValues,
   type OnnxWriteOptions,
+  type OpsetConversion,
   type OptimizeChange,
   type OptimizeOptions,
   type OptimizePass,

@@ -433,6 +433,10 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.printModel(given as never),
     args: () => [onnxEntry.OnnxModel.create()],
   },
+  'OnnxModel.convertOpset': {
+    run: async (version) => void (await onnx()).onnx!.convertOpset(version as never),
+    args: () => [21],
+  },
   'OnnxModel.addPrefix': {
     run: async (prefix, options) => (await onnx()).onnx!.addPrefix(prefix as never, options as never),
     args: () => [

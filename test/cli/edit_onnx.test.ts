@@ -185,7 +185,7 @@ describe('edit of an ONNX model', () => {
     expect(changes).toEqual([
       '1 equal initializer removed',
       'metadata note is a=b',
-      'operator set ai.onnx has version 18',
+      'operator set 17 converted to 18: 0 nodes rewritten',
       'operator set com.example has version 2',
     ])
     expect([...file.onnx!.metadata]).toEqual([['note', 'a=b']])
@@ -193,6 +193,14 @@ describe('edit of an ONNX model', () => {
       ['', 18],
       ['com.example', 2],
     ])
+  })
+
+  it('sets the version alone of a named operator set', async () => {
+    const { changes, file } = await edited('--opset', 'ai.onnx=12')
+    expect(changes).toEqual(['operator set ai.onnx has version 12'])
+    expect([...file.onnx!.opsetImports]).toEqual([['', 12]])
+    const { code, stderr } = await runCli(['edit', MODEL, '--opset', '12', '-o', inFolder('down.onnx')])
+    expect([code, stderr]).toEqual([64, expect.stringContaining('cannot be converted down to 12')])
   })
 
   it('puts weights back that were taken out and trained', async () => {

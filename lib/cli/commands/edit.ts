@@ -73,7 +73,8 @@ tensor; or FILE#TENSOR, where TENSOR is as for --tensor of convert. Codes keep t
 --weights replaces the constants that have the names of its tensors. It and --replace-constant refuse
 another shape or element type without --force. A node of an ONNX model is named by its name or that
 of an output. The dimensions of --set-type are numbers, names, or ? where neither is known; without
-them the type has any rank, and "scalar" has none.
+them the type has any rank, and "scalar" has none. --opset ai.onnx=N sets the version of ONNX's own
+operators and converts no node.
 
 Changes are made in the order of this list of options, whatever the order on the command line. OUT
 may be FILE. Bytes that no change affects stay as they are, unless --write says otherwise.`
@@ -190,7 +191,7 @@ function addModelOptions(command: Command): void {
     .addOption(
       new Option(
         '--opset <version|domain=version>',
-        'version of an operator set; converts no node; may be repeated',
+        'convert the nodes to a later operator set of ONNX; or, with a domain, set a version alone; may be repeated',
       ).argParser(collectOpset),
     )
     .addOption(

@@ -228,9 +228,18 @@ export class OnnxChanges {
       this.made.push(`metadata ${name} is ${value}`)
     }
     for (const { name, value } of opset) {
-      this.#model.setOpsetImport(name, value)
-      this.made.push(`operator set ${name === '' ? 'ai.onnx' : name} has version ${value}`)
+      if (name === '') this.#convertOpset(value)
+      else {
+        this.#model.setOpsetImport(name, value)
+        this.made.push(`operator set ${name} has version ${value}`)
+      }
     }
+  }
+
+  #convertOpset(version: number): void {
+    const { from, adapted } = this.#model.convertOpset(version)
+    const nodes = formatCount(adapted.length, 'node')
+    this.made.push(`operator set ${from} converted to ${version}: ${nodes} rewritten`)
   }
 }
 

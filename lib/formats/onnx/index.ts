@@ -58,6 +58,7 @@ export type {
   ValueInfo,
   ValueType,
 } from './model/types.js'
+export type { OpsetConversion } from './opset/convert.js'
 export type { OptimizeChange, OptimizeOptions, OptimizePass } from './optimize/optimize.js'
 export { type TidyOptions, tidy } from './optimize/tidy.js'
 export { FILE_MESSAGES, type FileMessage } from './protobuf/message_kind.js'

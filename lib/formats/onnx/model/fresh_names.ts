@@ -17,6 +17,11 @@ export class FreshNames {
     }
   }
 
+  /** Names of values outside of graphs. */
+  reserve(names: Iterable<string>): void {
+    for (const name of names) this.#taken.add(name)
+  }
+
   /** `base`, or `base` with a number. */
   take(base: string): string {
     let name = base

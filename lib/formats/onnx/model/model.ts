@@ -15,6 +15,7 @@ import { addPrefix, type PrefixOptions } from '../compose/prefix.js'
 import { declareTypes, type InferredShapes } from '../infer/declare_types.js'
 import { type Inference, inferTypes } from '../infer/infer.js'
 import { type InputShapeChange, setBatch, setInputShape } from '../infer/input_shapes.js'
+import { convertOpset, type OpsetConversion } from '../opset/convert.js'
 import { type OptimizeChange, type OptimizeOptions, optimize } from '../optimize/optimize.js'
 import { checkInt64, checkText } from '../protobuf/field_input.js'
 import { Message, type MessageFile } from '../protobuf/message.js'
@@ -188,6 +189,19 @@ export class OnnxModel {
     setOptionalText(this.message, 'doc_string', text)
   }
 
+  /**
+   * Converts the model to a later version of the operator set of ONNX: nodes whose operator changed are rewritten, with constants
+   * and further nodes where they need them, in subgraphs and functions too. Other domains and the IR version stay.
+   *
+   * @param version - from the present version to 28
+   * @throws TileworkError ERR_ARGUMENT for another number; ERR_UNSUPPORTED for an earlier version and for nodes that cannot be
+   * converted, all of which the error names; ERR_GRAPH for a cycle of nodes and for a model without that operator set. Nothing
+   * is changed then
+   */
+  convertOpset(version: number): OpsetConversion {
+    return convertOpset(this, version)
+  }
+
   /** Versions of operator sets by domain; the empty domain is ONNX itself, also where the file has `ai.onnx`. */
   get opsetImports(): ReadonlyMap<string, number | bigint> {
     const imports = this.message.messages('opset_import')
@@ -208,7 +222,7 @@ export class OnnxModel {
     return removeMetadata(this.message, key)
   }
 
-  /** Sets the version of an operator set; the empty domain is ONNX itself. */
+  /** Sets the version of an operator set and converts no node; the empty domain is ONNX itself. */
   setOpsetImport(domain: string, version: number | bigint): void {
     checkText('The domain of an operator set', domain)
     checkInt64('The version of an operator set', version)

@@ -1,0 +1,341 @@
+/**
+ * What makes a node of one version of the operator set a node of the next one: a row an operator and version. An adapter returns
+ * the reason where it cannot, before it changes anything. Source: the change notes and schemas of the operators of ONNX.
+ */
+import type { Dtype } from '../../../dtype/dtypes.js'
+import { cast } from '../../../tensor/cast.js'
+import { tensor } from '../../../tensor/from_values.js'
+import type { DenseTensor } from '../../../tensor/tensor.js'
+import type { AttributeValue, NewAttribute, Node } from '../model/types.js'
+import type { NodePlace } from './node_place.js'
+import type { OperatorName } from './versions.js'
+
+/** @returns the reason of a refusal; undefined after the node was changed, or needs no change */
+export type Adapter = (place: NodePlace) => string | undefined
+
+type Numbers = readonly (number | bigint)[]
+
+/** Removes attributes that have no meaning any more. */
+function drops(...names: readonly string[]): Adapter {
+  return ({ node }) => {
+    for (const name of names) node.removeAttribute(name)
+    return undefined
+  }
+}
+
+function steps(...adapters: readonly Adapter[]): Adapter {
+  return (place) => {
+    for (const adapt of adapters) {
+      const reason = adapt(place)
+      if (reason !== undefined) return reason
+    }
+    return undefined
+  }
+}
+
+/** A list of integers becomes an input. */
+function integersToInput(name: string, input: number): Adapter {
+  return (place) => {
+    const values = place.node.attribute(name)?.value as Numbers | undefined
+    if (values === undefined) return undefined
+    const list = BigInt64Array.from(values, BigInt)
+    return toInput(place, name, input, tensor(list, { shape: [list.length] }))
+  }
+}
+
+/** The attribute `name` becomes the input at an index, as a constant. */
+function toInput(place: NodePlace, name: string, input: number, value: DenseTensor): undefined {
+  const { node } = place
+  const inputs = [...node.inputs]
+  while (inputs.length < input) inputs.push('')
+  inputs[input] = place.constant(`${node.outputs.find((each) => each !== '') ?? node.opType}_${name}`, value)
+  node.inputs = inputs
+  node.removeAttribute(name)
+  return undefined
+}
+
+function scalar(value: number | bigint, dtype: Dtype): DenseTensor {
+  if (dtype === 'int64') return tensor(BigInt64Array.of(BigInt(value)), { shape: [] })
+  const number = tensor(Float32Array.of(Number(value)), { shape: [] })
+  return dtype === 'float32' ? number : (cast(number, dtype) as DenseTensor)
+}
+
+/** Types of the operators whose attributes of float32 became inputs of the type of the data. */
+const FLOATS: ReadonlySet<string> = new Set(['float16', 'float32', 'float64'])
+
+/** A float attribute becomes an input of the type of the data. */
+function floatToInput(name: string, input: number): Adapter {
+  return (place) => {
+    const value = place.node.attribute(name)?.value
+    if (typeof value !== 'number') return undefined
+    const dtype = place.dtypeOf(0)
+    if (dtype === undefined || !FLOATS.has(dtype)) return 'the type of its input is not known'
+    return toInput(place, name, input, scalar(value, dtype as Dtype))
+  }
+}
+
+/** Only the first output has a counterpart. */
+const oneOutput: Adapter = ({ node }) =>
+  node.outputs.slice(1).some((name) => name !== '') ? 'it has more than one output' : undefined
+
+/** Broadcasting along `axis` became that of numpy, which aligns the last dimensions. */
+const broadcast: Adapter = (place) => {
+  const { node } = place
+  const axis = numberOf(node.attribute('axis')?.value)
+  const isBroadcast = numberOf(node.attribute('broadcast')?.value) === 1
+  if (axis !== undefined && isBroadcast) {
+    const [rank, other] = [place.rankOf(0), place.rankOf(1)]
+    if (rank === undefined || other === undefined) return 'the ranks of its inputs are not known'
+    const behind = rank - (axis < 0 ? axis + rank : axis) - other
+    if (behind < 0) return 'its axis does not fit the ranks of its inputs'
+    if (behind > 0) addDimensions(place, other, behind)
+  }
+  node.removeAttribute('axis')
+  node.removeAttribute('broadcast')
+  return undefined
+}
+
+/** A slope of one dimension was one number a channel, and became one a last index. */
+const channelSlope: Adapter = (place) => {
+  const [rank, slope] = [place.rankOf(0), place.rankOf(1)]
+  if (rank === undefined || slope === undefined) return 'the ranks of its inputs are not known'
+  if (slope === 1 && rank > 2) addDimensions(place, 1, rank - 2)
+  return undefined
+}
+
+/** Appends dimensions of extent 1 to the second input. */
+function addDimensions(place: NodePlace, rank: number, count: number): void {
+  const [first = '', second = ''] = place.node.inputs
+  const expanded = place.name(`${second}_expanded`)
+  const axes = Array.from({ length: count }, (_, index) => rank + index)
+  const attributes = { axes: { type: 'INTS', value: axes } } as const
+  place.before({ opType: 'Unsqueeze', inputs: [second], outputs: [expanded], attributes })
+  place.node.inputs = [first, expanded]
+}
+
+function numberOf(value: AttributeValue): number | undefined {
+  return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined
+}
+
+/** Softmax of version 1 takes all dimensions from `axis` on as one, and that of version 13 one dimension. */
+const softmax: Adapter = (place) => {
+  const { node } = place
+  const axis = numberOf(node.attribute('axis')?.value) ?? 1
+  const rank = place.rankOf(0)
+  const last = { type: 'INT', value: -1 } as const
+  if (axis === -1 || (rank !== undefined && axis === rank - 1)) {
+    node.setAttribute('axis', last)
+    return undefined
+  }
+  const [input = ''] = node.inputs
+  const [output = ''] = node.outputs
+  const [shape, flat, made] = ['shape', 'flat', 'flat_result'].map((part) =>
+    place.name(`${output}_${part}`),
+  ) as [string, string, string]
+  place.before({ opType: 'Shape', inputs: [input], outputs: [shape] })
+  place.before({
+    opType: 'Flatten',
+    inputs: [input],
+    outputs: [flat],
+    attributes: { axis: { type: 'INT', value: axis } },
+  })
+  node.inputs = [flat]
+  node.outputs = [made]
+  node.setAttribute('axis', last)
+  place.after({ opType: 'Reshape', inputs: [made, shape], outputs: [output] })
+  return undefined
+}
+
+/** Resize of version 10 samples as Upsample, by the corner of an element. */
+const resize: Adapter = (place) => {
+  const { node } = place
+  const [input = '', scales = ''] = node.inputs
+  const isNearest = textOf(node, 'mode') !== 'linear'
+  const values = isNearest ? place.constantFloats(1) : undefined
+  if (isNearest && !values?.every((scale) => scale >= 1)) {
+    return 'its scales are not constants of 1 and more, and version 10 does not define how it rounds'
+  }
+  node.inputs = [input, '', scales]
+  node.setAttribute('coordinate_transformation_mode', { type: 'STRING', value: 'asymmetric' })
+  if (isNearest) node.setAttribute('nearest_mode', { type: 'STRING', value: 'floor' })
+  return undefined
+}
+
+function textOf(node: Node, name: string): string {
+  const value = node.attribute(name)?.value
+  return value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : ''
+}
+
+function renamed(opType: OperatorName): Adapter {
+  return ({ node }) => {
+    node.opType = opType
+    return undefined
+  }
+}
+
+/** Modes of GridSample took the names of Resize. */
+const gridMode: Adapter = ({ node }) => {
+  const mode = textOf(node, 'mode').replace(/^bi(?=linear$|cubic$)/, '')
+  if (mode !== '') node.setAttribute('mode', { type: 'STRING', value: mode })
+  return undefined
+}
+
+/** Sets an attribute whose default changed. */
+function setsDefault(name: string, attribute: NewAttribute): Adapter {
+  return ({ node }) => {
+    if (!node.attribute(name)) node.setAttribute(name, attribute)
+    return undefined
+  }
+}
+
+const spatial: Adapter = ({ node }) =>
+  numberOf(node.attribute('spatial')?.value) === 0 ? 'it has spatial = 0' : undefined
+
+const sequence: Adapter = ({ node }) => {
+  const isOmitted = numberOf(node.attribute('output_sequence')?.value) !== 1
+  return isOmitted && node.outputs[0]
+    ? 'it has an output of the sequence without output_sequence = 1'
+    : undefined
+}
+
+/** Types that a later version does not take. */
+const onlyFloats: Adapter = (place) => {
+  const dtype = place.dtypeOf(0)
+  return dtype !== undefined && (FLOATS.has(dtype) || dtype === 'bfloat16')
+    ? undefined
+    : 'its input must be of floats'
+}
+
+const splitCount: Adapter = ({ node }) => {
+  if (!node.inputs[1]) node.setAttribute('num_outputs', { type: 'INT', value: node.outputs.length })
+  return undefined
+}
+
+const dftAxis: Adapter = (place) => {
+  const axis = numberOf(place.node.attribute('axis')?.value) ?? 1
+  return toInput(place, 'axis', 2, scalar(axis, 'int64'))
+}
+
+const topCount: Adapter = (place) => {
+  const count = numberOf(place.node.attribute('k')?.value)
+  if (count === undefined) return 'it has no attribute k'
+  return toInput(place, 'k', 1, tensor(BigInt64Array.of(BigInt(count)), { shape: [1] }))
+}
+
+const ratio: Adapter = (place) => {
+  const value = numberOf(place.node.attribute('ratio')?.value)
+  return value === undefined ? undefined : toInput(place, 'ratio', 1, scalar(value, 'float32'))
+}
+
+const scales: Adapter = (place) => {
+  const values = place.node.attribute('scales')?.value as readonly number[] | undefined
+  if (values === undefined) return 'it has no attribute scales'
+  return toInput(place, 'scales', 1, tensor(Float32Array.from(values), { shape: [values.length] }))
+}
+
+const consumed = drops('consumed_inputs')
+const axesInput = integersToInput('axes', 1)
+
+const CONSUMING = [
+  ...[
+    'Abs',
+    'Add',
+    'BatchNormalization',
+    'Ceil',
+    'Clip',
+    'Div',
+    'Dropout',
+    'Elu',
+    'Exp',
+    'Floor',
+    'HardSigmoid',
+  ],
+  ...[
+    'InstanceNormalization',
+    'LeakyRelu',
+    'Log',
+    'Max',
+    'Mean',
+    'Min',
+    'Mul',
+    'Neg',
+    'PRelu',
+    'Reciprocal',
+    'Relu',
+  ],
+  ...['Sigmoid', 'Sqrt', 'Sub', 'Sum', 'Tanh'],
+] as readonly OperatorName[]
+const BROADCASTING = [
+  'Add',
+  'And',
+  'Div',
+  'Equal',
+  'Greater',
+  'Less',
+  'Mul',
+  'Or',
+  'Pow',
+  'Sub',
+  'Xor',
+] as const
+const REDUCTIONS = [
+  ...['ReduceL1', 'ReduceL2', 'ReduceLogSum', 'ReduceLogSumExp', 'ReduceMax', 'ReduceMean', 'ReduceMin'],
+  ...['ReduceProd', 'ReduceSumSquare'],
+] as readonly OperatorName[]
+
+/** A version of the operator set, the operators, and what makes their nodes nodes of that version. */
+const ROWS: readonly (readonly [version: number, operators: readonly OperatorName[], adapt: Adapter])[] = [
+  [4, ['Concat'], setsDefault('axis', { type: 'INT', value: 1 })],
+  [5, ['Reshape'], steps(integersToInput('shape', 1), consumed)],
+  [6, CONSUMING, consumed],
+  [
+    6,
+    ['Selu'],
+    steps(
+      setsDefault('alpha', { type: 'FLOAT', value: 1.6732 }),
+      setsDefault('gamma', { type: 'FLOAT', value: 1.0507 }),
+      consumed,
+    ),
+  ],
+  [7, BROADCASTING, broadcast],
+  [7, ['BatchNormalization', 'Dropout'], steps(oneOutput, drops('is_test'))],
+  [7, ['Gemm'], drops('broadcast')],
+  [7, ['PRelu'], channelSlope],
+  [7, ['GRU', 'LSTM', 'RNN'], steps(sequence, drops('output_sequence'))],
+  [9, ['BatchNormalization'], steps(spatial, drops('spatial'))],
+  [9, ['Upsample'], scales],
+  [10, ['Dropout'], oneOutput],
+  [
+    10,
+    ['Slice'],
+    steps(integersToInput('starts', 1), integersToInput('ends', 2), integersToInput('axes', 3)),
+  ],
+  [10, ['TopK'], topCount],
+  [10, ['Upsample'], renamed('Resize')],
+  [11, ['Clip'], steps(floatToInput('min', 1), floatToInput('max', 2))],
+  [11, ['Pad'], steps(floatToInput('value', 2), integersToInput('pads', 1))],
+  [11, ['Resize'], resize],
+  [11, ['Scatter'], renamed('ScatterElements')],
+  [12, ['Dropout'], ratio],
+  [13, ['Erf'], onlyFloats],
+  [13, ['Hardmax', 'LogSoftmax', 'Softmax'], softmax],
+  [13, ['ReduceSum', 'Squeeze', 'Unsqueeze'], axesInput],
+  [13, ['Split'], integersToInput('split', 1)],
+  [14, ['BatchNormalization'], oneOutput],
+  [18, REDUCTIONS, axesInput],
+  [18, ['Split'], splitCount],
+  [20, ['DFT'], dftAxis],
+  [20, ['GridSample'], gridMode],
+  [28, ['ReduceLogSum', 'ReduceLogSumExp'], onlyFloats],
+]
+
+const ADAPTERS: ReadonlyMap<string, Adapter> = new Map(
+  ROWS.flatMap(([version, operators, adapt]) =>
+    operators.map((name) => [`${name} ${version}`, adapt] as const),
+  ),
+)
+
+/** The adapter of an operator to a version; undefined where there is none. */
+export function adapterOf(operator: string, version: number): Adapter | undefined {
+  return ADAPTERS.get(`${operator} ${version}`)
+}

@@ -1,0 +1,73 @@
+/** Where an adapter works: a node in its list, of a graph or a function, with new nodes around it and the types of its values. */
+import type { Tensor } from '../../../tensor/tensor.js'
+import { GRAPHS } from '../model/graph.js'
+import { checkNewNode, ProtoNode } from '../model/node.js'
+import type { NewNode, Node, ValueType } from '../model/types.js'
+
+/** Makes names that no value of the model has. */
+export type FreshName = (base: string) => string
+
+export class NodePlace {
+  readonly node: Node
+  readonly #fresh: FreshName
+  readonly #typeOf: (name: string) => ValueType | undefined
+
+  constructor(node: Node, fresh: FreshName, typeOf: (name: string) => ValueType | undefined) {
+    this.node = node
+    this.#fresh = fresh
+    this.#typeOf = typeOf
+  }
+
+  /** The number of dimensions of an input; undefined where it is absent or not known. */
+  rankOf(input: number): number | undefined {
+    const type = this.#type(input)
+    return type?.kind === 'tensor' ? type.shape?.length : undefined
+  }
+
+  /** The element type of an input; undefined where it is absent or not known. */
+  dtypeOf(input: number): string | undefined {
+    const type = this.#type(input)
+    return type?.kind === 'tensor' && typeof type.dtype === 'string' ? type.dtype : undefined
+  }
+
+  #type(input: number): ValueType | undefined {
+    const name = this.node.inputs[input]
+    return name ? this.#typeOf(name) : undefined
+  }
+
+  /** The floats of an input that is a constant; undefined for others. */
+  constantFloats(input: number): readonly number[] | undefined {
+    const name = this.node.inputs[input]
+    const constant = name ? this.node.graph?.value(name)?.constant : undefined
+    if (constant?.kind !== 'dense' || constant.dtype !== 'float32' || !constant.hasData) return undefined
+    const bytes = constant.bytesSync().slice()
+    return [...new Float32Array(bytes.buffer, 0, bytes.byteLength / Float32Array.BYTES_PER_ELEMENT)]
+  }
+
+  /** A name that no value of the model has. */
+  name(base: string): string {
+    return this.#fresh(base)
+  }
+
+  /** Adds a constant before the node. @returns its name */
+  constant(base: string, value: Tensor): string {
+    const name = this.#fresh(base)
+    this.before({ opType: 'Constant', outputs: [name], attributes: { value: { type: 'TENSOR', value } } })
+    return name
+  }
+
+  before(node: NewNode): void {
+    this.#insert(node, 0)
+  }
+
+  after(node: NewNode): void {
+    this.#insert(node, 1)
+  }
+
+  #insert(node: NewNode, distance: number): void {
+    const owner = this.node.message.parent!
+    const checked = checkNewNode(owner, node, GRAPHS)
+    const at = owner.indexOf(this.node.message) + distance
+    ProtoNode.of(owner.insert('node', at), GRAPHS).fill(checked)
+  }
+}

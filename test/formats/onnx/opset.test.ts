@@ -1,0 +1,329 @@
+/** convertOpset. `test/programs/onnx_opsets.mjs` compares the outputs of converted models in onnxruntime. */
+import { describe, expect, it } from 'vitest'
+import { adapterOf } from '../../../lib/formats/onnx/opset/adapters.js'
+import { CHANGED } from '../../../lib/formats/onnx/opset/versions.js'
+import { serialize, tensor } from '../../../lib/index.js'
+import {
+  Graph,
+  type NewAttribute,
+  type NewNode,
+  OnnxModel,
+  printModel,
+  type ValueType,
+} from '../../../lib/onnx.js'
+
+type Attributes = Readonly<Record<string, NewAttribute>>
+const int = (value: number): NewAttribute => ({ type: 'INT', value })
+const ints = (...value: readonly number[]): NewAttribute => ({ type: 'INTS', value })
+const float = (value: number): NewAttribute => ({ type: 'FLOAT', value })
+const text = (value: string): NewAttribute => ({ type: 'STRING', value })
+const FLOAT = (...shape: readonly (number | string)[]): ValueType => ({
+  kind: 'tensor',
+  dtype: 'float32',
+  shape,
+})
+
+/** A model of one node with the inputs a, b, … of the shapes. */
+function model(
+  opset: number,
+  node: NewNode,
+  ...shapes: readonly (readonly (number | string)[])[]
+): OnnxModel {
+  const made = OnnxModel.create({ opset, irVersion: 7, graphName: 'g' })
+  for (const [at, shape] of shapes.entries()) made.graph.addInput('abc'[at]!, FLOAT(...shape))
+  made.graph.addNode({
+    ...node,
+    outputs: node.outputs ?? ['z'],
+    inputs: node.inputs ?? ['a', 'b'].slice(0, shapes.length),
+  })
+  for (const name of made.graph.nodes[0]!.outputs)
+    if (name !== '') made.graph.addOutput(name, { kind: 'tensor', dtype: 'float32' })
+  return made
+}
+
+/** The nodes of a model as text. */
+async function nodesOf(made: OnnxModel): Promise<readonly string[]> {
+  const lines = (await printModel(made)).split('\n')
+  return lines.filter((line) => line.startsWith('   ') && line.includes(' = ')).map((line) => line.trim())
+}
+
+const node = (opType: string, attributes: Attributes = {}, others: Partial<NewNode> = {}): NewNode => ({
+  opType,
+  attributes,
+  ...others,
+})
+
+describe('convertOpset', () => {
+  it.each<[string, number, number, NewNode, readonly (readonly (number | string)[])[], readonly string[]]>([
+    [
+      'sets the old default',
+      3,
+      4,
+      node('Concat'),
+      [
+        [2, 3],
+        [2, 3],
+      ],
+      ['z = Concat <axis: int = 1> (a, b)'],
+    ],
+    [
+      'moves a list to an input',
+      4,
+      5,
+      node('Reshape', { shape: ints(3, 2) }),
+      [[2, 3]],
+      ['z_shape = Constant <value: tensor = int64[2] {3,2}> ()', 'z = Reshape (a, z_shape)'],
+    ],
+    [
+      'drops attributes without meaning',
+      5,
+      6,
+      node('Relu', { consumed_inputs: ints(0) }),
+      [[2]],
+      ['z = Relu (a)'],
+    ],
+    [
+      'sets old constants',
+      5,
+      6,
+      node('Selu'),
+      [[2]],
+      ['z = Selu <alpha: float = 1.6732, gamma: float = 1.0507> (a)'],
+    ],
+    [
+      'keeps trailing broadcasts',
+      6,
+      7,
+      node('Add', { broadcast: int(1), axis: int(1) }),
+      [
+        [2, 3, 4],
+        [3, 4],
+      ],
+      ['z = Add (a, b)'],
+    ],
+    [
+      'expands other broadcasts',
+      6,
+      13,
+      node('Mul', { broadcast: int(1), axis: int(-2) }),
+      [[2, 3, 4], [3]],
+      [
+        'b_expanded_axes = Constant <value: tensor = int64[1] {1}> ()',
+        'b_expanded = Unsqueeze (b, b_expanded_axes)',
+        'z = Mul (a, b_expanded)',
+      ],
+    ],
+    [
+      'expands slopes of channels',
+      6,
+      7,
+      node('PRelu'),
+      [[2, 3, 4], [3]],
+      ['b_expanded = Unsqueeze <axes: ints = [1]> (b)', 'z = PRelu (a, b_expanded)'],
+    ],
+    [
+      'drops test modes',
+      6,
+      21,
+      node('BatchNormalization', { is_test: int(1), spatial: int(1) }, { inputs: ['a', 'b', 'b', 'b', 'b'] }),
+      [[2, 3], [3]],
+      ['z = BatchNormalization (a, b, b, b, b)'],
+    ],
+    [
+      'turns Upsample into Resize',
+      7,
+      13,
+      node('Upsample', { scales: { type: 'FLOATS', value: [1, 2] }, mode: text('nearest') }),
+      [[2, 3]],
+      [
+        'z_scales = Constant <value: tensor = float[2] {1,2}> ()',
+        'z = Resize <mode: string = "nearest", coordinate_transformation_mode: string = "asymmetric", nearest_mode: string = "floor"> (a, "", z_scales)',
+      ],
+    ],
+    [
+      'moves several lists',
+      9,
+      10,
+      node('Slice', { starts: ints(1), ends: ints(9), axes: ints(0) }),
+      [[4]],
+      [
+        'z_starts = Constant <value: tensor = int64[1] {1}> ()',
+        'z_ends = Constant <value: tensor = int64[1] {9}> ()',
+        'z_axes = Constant <value: tensor = int64[1] {0}> ()',
+        'z = Slice (a, z_starts, z_ends, z_axes)',
+      ],
+    ],
+    [
+      'moves floats of the type of the data',
+      10,
+      11,
+      node('Clip', { max: float(0.5) }),
+      [[4]],
+      ['z_max = Constant <value: tensor = float {0.5}> ()', 'z = Clip (a, "", z_max)'],
+    ],
+    [
+      'moves the count of TopK',
+      9,
+      10,
+      node('TopK', { k: int(2) }),
+      [[4]],
+      ['z_k = Constant <value: tensor = int64[1] {2}> ()', 'z = TopK (a, z_k)'],
+    ],
+    [
+      'renames operators',
+      10,
+      11,
+      node('Scatter', {}, { inputs: ['a', 'b', 'b'] }),
+      [[4], [4]],
+      ['z = ScatterElements (a, b, b)'],
+    ],
+    [
+      'keeps Softmax of the last axis',
+      12,
+      13,
+      node('Softmax', { axis: int(2) }),
+      [['N', 3, 4]],
+      ['z = Softmax <axis: int = -1> (a)'],
+    ],
+    [
+      'flattens Softmax of several',
+      12,
+      13,
+      node('Softmax'),
+      [['N', 3, 4]],
+      [
+        'z_shape = Shape (a)',
+        'z_flat = Flatten <axis: int = 1> (a)',
+        'z_flat_result = Softmax <axis: int = -1> (z_flat)',
+        'z = Reshape (z_flat_result, z_shape)',
+      ],
+    ],
+    [
+      'counts the parts of Split',
+      17,
+      18,
+      node('Split', {}, { outputs: ['z', 'y'] }),
+      [[4]],
+      ['z, y = Split <num_outputs: int = 2> (a)'],
+    ],
+    [
+      'moves axes of reductions',
+      11,
+      21,
+      node('ReduceMean', { axes: ints(0) }),
+      [[4, 2]],
+      ['z_axes = Constant <value: tensor = int64[1] {0}> ()', 'z = ReduceMean (a, z_axes)'],
+    ],
+    [
+      'moves the axis of DFT',
+      17,
+      20,
+      node('DFT'),
+      [[1, 4, 1]],
+      ['z_axis = Constant <value: tensor = int64 {1}> ()', 'z = DFT (a, "", z_axis)'],
+    ],
+    [
+      'renames modes',
+      16,
+      20,
+      node('GridSample', { mode: text('bicubic') }),
+      [
+        [1, 1, 2, 2],
+        [1, 2, 2, 2],
+      ],
+      ['z = GridSample <mode: string = "cubic"> (a, b)'],
+    ],
+  ])('%s', async (_, from, to, given, shapes, expected) => {
+    const made = model(from, given, ...shapes)
+    expect(made.convertOpset(to).from).toBe(from)
+    expect(await nodesOf(made)).toEqual(expected)
+    expect(made.opsetImports.get('')).toBe(to)
+    expect(made.inferShapes().conflicts).toEqual([])
+  })
+
+  it('keeps bytes of nodes that need no adapter', async () => {
+    const made = model(13, node('Add'), [2], [2])
+    const { adapted } = made.convertOpset(28)
+    expect(adapted).toEqual([])
+    expect(await nodesOf(made)).toEqual(['z = Add (a, b)'])
+  })
+
+  it('converts subgraphs and functions, with fresh names', async () => {
+    const inner = Graph.create('i')
+    inner.addNode({ opType: 'Squeeze', inputs: ['a'], outputs: ['p'], attributes: { axes: ints(0) } })
+    inner.addOutput('p', FLOAT())
+    const made = model(
+      12,
+      node('If', { then_branch: { type: 'GRAPH', value: inner } }, { inputs: ['c'] }),
+      [1],
+    )
+    made.irVersion = 8
+    made.graph.setInitializer('c', tensor([true], { dtype: 'bool', shape: [] }))
+    made.graph.addNode({ opType: 'Identity', inputs: ['a'], outputs: ['p_axes'] })
+    const body = { opType: 'Unsqueeze', inputs: ['x'], outputs: ['y'], attributes: { axes: ints(0) } }
+    made.addFunction({ domain: 'own', name: 'F', inputs: ['x'], outputs: ['y'], nodes: [body] })
+    const { adapted } = made.convertOpset(13)
+    expect(adapted.map(({ opType, inputs }) => [opType, inputs])).toEqual([
+      ['Squeeze', ['a', 'p_axes_1']],
+      ['Unsqueeze', ['x', 'y_axes']],
+    ])
+    expect(made.functions[0]!.opsetImports.get('')).toBe(13)
+  })
+
+  it('names all nodes that it cannot convert, and changes none', async () => {
+    const made = model(8, node('Clip', { max: float(1) }), [2])
+    const { graph } = made
+    graph.addNode({ opType: 'Scan', name: 'scan', inputs: ['', 'a'], outputs: ['s'] })
+    graph.addNode({ opType: 'Mystery', inputs: ['a'], outputs: ['m'] })
+    graph.addNode({ opType: 'Clip', inputs: ['m'], outputs: ['n'], attributes: { min: float(0) } })
+    graph.addNode({ opType: 'Dropout', inputs: ['a'], outputs: ['d', 'mask'] })
+    const before = await serialize(made)
+    expect(() => made.convertOpset(12)).toThrow(
+      'Nodes cannot be converted to operator set 12: Mystery before "m" (the operator is not known); ' +
+        'Scan "scan" (there is no conversion to version 9); Dropout before "d" (it has more than one output); ' +
+        'Clip before "n" (the type of its input is not known).',
+    )
+    expect(await serialize(made)).toEqual(before)
+  })
+
+  it('refuses references to attributes of a function', () => {
+    const made = model(12, node('Neg'), [2])
+    made.irVersion = 8
+    const axes = { type: 'INTS', refName: 'axes' } as const
+    const body = { opType: 'Squeeze', name: 's', inputs: ['x'], outputs: ['y'], attributes: { axes } }
+    made.addFunction({
+      domain: 'own',
+      name: 'F',
+      inputs: ['x'],
+      outputs: ['y'],
+      attributeNames: ['axes'],
+      nodes: [body],
+    })
+    expect(() => made.convertOpset(13)).toThrow('Squeeze "s" (axes is an attribute of the function)')
+  })
+
+  it.each([
+    [12, 'cannot be converted down to 12'],
+    [29, 'must be an integer from 1 to 28'],
+    [13.5, 'must be an integer'],
+  ])('refuses %d', (version, message) => {
+    expect(() => model(13, node('Neg'), [2]).convertOpset(version)).toThrow(message)
+  })
+
+  it('has adapters for all changes but the listed ones', () => {
+    const missing = [...CHANGED].flatMap(([version, names]) =>
+      [...names].filter((name) => !adapterOf(name, version)).map((name) => `${name} ${version}`),
+    )
+    expect(missing.sort()).toEqual([
+      'Cast 6',
+      'GlobalLpPool 2',
+      'GroupNormalization 21',
+      'LpPool 2',
+      'Pad 2',
+      'Scan 9',
+      'Split 2',
+      'Tile 6',
+      'Upsample 7',
+    ])
+  })
+})
