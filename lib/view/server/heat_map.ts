@@ -17,7 +17,7 @@ import type { KnownFiles } from './viewed_files.js'
 
 /** Cells each way: more than most screens show. */
 const MAX_CELLS = 1024
-/** Elements that one request reads: a quarter of a second on one core. */
+/** Elements that one heat map reads: a quarter of a second on one core. */
 const MAX_ELEMENTS = 2 ** 24
 /** Elements that are read at a time: 2 MiB as float64. */
 const BAND_ELEMENTS = 2 ** 18
