@@ -1,7 +1,11 @@
-/** What server and page say to each other: the shapes of the answers, as JSON holds them. Types only. */
+/** What server and page say to each other: the shapes of the answers, as JSON holds them. */
 import type { Finding } from '../errors.js'
 import type { GraphEdit } from '../pipeline/diff/graph_edits.js'
 import type { TensorSummary } from '../pipeline/tensor_summary.js'
+
+/** What the elements of a quantized tensor are shown as. */
+export const MEANINGS = ['codes', 'real'] as const
+export type Meaning = (typeof MEANINGS)[number]
 
 /** A number as JSON holds it: a text for 64-bit integers beyond 2^53, NaN and infinities. */
 export type PlainNumber = number | string

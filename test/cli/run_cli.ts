@@ -15,7 +15,7 @@ export interface CliSetting {
   readonly env?: Record<string, string>
   readonly stdin?: () => AsyncIterable<Uint8Array | string>
   /** Called after each write to stdout. */
-  readonly onOutput?: () => void
+  readonly onOutput?: (text: string) => void
 }
 
 export async function runCli(args: readonly string[], setting: CliSetting = {}): Promise<CliResult> {
@@ -26,7 +26,7 @@ export async function runCli(args: readonly string[], setting: CliSetting = {}):
     stdout: {
       write: (text) => {
         stdout += text
-        onOutput?.()
+        onOutput?.(text)
       },
       ...(columns !== undefined && { columns }),
     },

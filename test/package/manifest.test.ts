@@ -19,6 +19,7 @@ describe('package.json', () => {
       'dist',
       'docs/*.md',
       'docs/*.svg',
+      'docs/images/*.png',
       'docs/decisions/*.md',
       'native/dlpack/capsule.h',
       'native/dlpack/dlpack.h',

@@ -20,7 +20,8 @@ import {
   tensor,
 } from '../../lib/index.js'
 import { OnnxModel, toFloat16 } from '../../lib/onnx.js'
-import { type TmfileBuffer, TmfileModel, type TmfileTensor } from '../../lib/tmfile.js'
+import { onnxToTmfile, type TmfileBuffer, TmfileModel, type TmfileTensor } from '../../lib/tmfile.js'
+import { floats as netFloats, OnnxNet } from '../bridges/onnx_tmfile/onnx_net.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 import { recordedPath } from '../formats/onnx/compress/recorded.js'
 import { node, smallModel, variable } from '../formats/tmfile/tmfile_bytes.js'
@@ -375,6 +376,43 @@ describe('graphs', () => {
     }
     expect(found.graph!.length).toBeGreaterThan(0)
     file.close()
+  })
+})
+
+describe('an ONNX model and its tmfile', () => {
+  /** A convolution and a dense layer, and the model that the bridge makes of it. */
+  async function pair(): Promise<{ onnx: OnnxModel; tmfile: TmfileModel }> {
+    const net = new OnnxNet()
+    const weights = netFloats(8, 3, 3, 3)
+    const convolved = net.op('Conv', [[1, 3, 8, 8], weights, netFloats(8)], { pads: [1, 1, 1, 1] })
+    const pooled = net.op('GlobalAveragePool', [net.op('Relu', [convolved])])
+    const onnx = net.out(
+      net.op('Gemm', [net.op('Flatten', [pooled]), netFloats(10, 8), netFloats(10)], { transB: 1 }),
+    )
+    return { onnx, tmfile: (await onnxToTmfile(onnx)).model }
+  }
+
+  it('are the same, in memory and as files', async () => {
+    const { onnx, tmfile } = await pair()
+    const found = await diff(onnx, tmfile)
+    expect(found).toMatchObject({ isSame: true, added: [], removed: [], graph: null })
+    await save(inFolder('pair.onnx'), onnx)
+    await save(inFolder('pair.tmfile'), tmfile)
+    const ofFiles = await diff(inFolder('pair.onnx'), inFolder('pair.tmfile'))
+    expect(ofFiles).toMatchObject({ same: found.same, sameBits: found.sameBits, changed: [], removed: [] })
+    // A tmfile lists every value of its graph.
+    expect(ofFiles.added.every(({ hasData }) => !hasData)).toBe(true)
+  })
+
+  it('differ by one changed weight', async () => {
+    const { onnx, tmfile } = await pair()
+    const [name] = [...onnx.graph.initializers()].map((each) => each.name)
+    const values = (await (onnx.graph.initializer(name!) as DenseTensor).toTypedArray()) as Float32Array
+    values[5]! += 0.5
+    onnx.graph.setInitializer(name!, tensor(values, { shape: [8, 3, 3, 3] }))
+    const { changed } = await diff(tmfile, onnx)
+    expect(changed.map(({ changes }) => changes)).toEqual([['values']])
+    expect(changed[0]!.values).toMatchObject({ different: 1, maxError: 0.5, worst: { index: [0, 0, 1, 2] } })
   })
 })
 

@@ -1,7 +1,11 @@
 /** The server of `tilework view`: who may ask, and answers compared with the library's own. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   check,
@@ -192,6 +196,17 @@ describe('who may ask', () => {
   })
 })
 
+it('ships a page of at most 600 kB compressed, in four files without addresses of others', () => {
+  const folder = fileURLToPath(new URL('../../dist/view', import.meta.url))
+  const files = readdirSync(folder).filter((name) => !name.endsWith('.map'))
+  expect(files.toSorted()).toEqual(['graph_worker.js', 'index.html', 'page.css', 'page.js'])
+  const texts = files.map((name) => readFileSync(join(folder, name)))
+  expect(texts.reduce((sum, text) => sum + gzipSync(text).length, 0)).toBeLessThan(600_000)
+  // Names of XML and a licence are no requests.
+  const addresses = texts.flatMap((text) => [...text.toString().matchAll(/https?:\/\/([^/"'`\s]+)/g)])
+  expect([...new Set(addresses.map(([, host]) => host))].filter((host) => host !== 'www.w3.org')).toEqual([])
+})
+
 describe('answers', () => {
   it('lists files and tensors', async () => {
     const files = await api<object[]>('files')
@@ -267,6 +282,47 @@ describe('answers', () => {
     expect((await ask(below('api/values?file=0&tensor=plain&rows=0,99'))).status).toBe(400)
   })
 })
+
+it.each(['tile?height=300&width=300', 'statistics?bins=8'])(
+  'stops reading for %s when the request ends',
+  async (path) => {
+    let reads = 0
+    const header = await serialize([tensor(new Uint8Array(4), { shape: [2, 2] })], { format: 'npy' })
+    const extent = 8192
+    const text = Buffer.from(header.subarray(0, 128))
+      .toString('latin1')
+      .replace('(2, 2)', `(${extent}, ${extent})`)
+    const bytes = Buffer.from(`${text.slice(0, 127).trimEnd().padEnd(127)}\n`, 'latin1')
+    const file = await open({
+      byteLength: 128 + extent * extent,
+      read: async (start: number, end: number) => {
+        reads++
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        const found = new Uint8Array(end - start)
+        if (start < bytes.length) found.set(bytes.subarray(start, Math.min(bytes.length, end)))
+        return found
+      },
+    })
+    reads = 0
+    const slow = await startViewServer([{ name: 'slow', file, check: async () => [] }], 0)
+    const controller = new AbortController()
+    const answer = fetch(`${slow.url}api/${path}&file=0&tensor=0`, { signal: controller.signal })
+    while (reads < 3) await new Promise((resolve) => setTimeout(resolve, 1))
+    controller.abort()
+    await expect(answer).rejects.toThrow()
+    // The band that is being read is completed.
+    for (let before = -1; before !== reads; ) {
+      before = reads
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+    const ended = reads
+    reads = 0
+    await (await fetch(`${slow.url}api/${path}&file=0&tensor=0`)).arrayBuffer()
+    expect(ended).toBeLessThan(reads)
+    await slow.close()
+    file.close()
+  },
+)
 
 describe('heat maps', () => {
   interface Tile extends TileFacts {

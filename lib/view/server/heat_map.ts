@@ -8,16 +8,16 @@ import { TileworkError } from '../../errors.js'
 import { native } from '../../native/addon.js'
 import { cast } from '../../tensor/cast.js'
 import type { DenseTensor, SparseTensor } from '../../tensor/tensor.js'
-import { MARK, POOLS, type Pool, type TileFacts } from '../protocol.js'
+import { MARK, MEANINGS, POOLS, type Pool, type TileFacts } from '../protocol.js'
 import type { Answer } from './answer.js'
 import type { Parameters } from './parameters.js'
 import { isTransposed, type Plane, partOf, planeOf, rangeOf, type Span, sliceable } from './plane.js'
-import { MEANINGS, numbersOf } from './tensors.js'
+import { numbersOf } from './tensors.js'
 import type { KnownFiles } from './viewed_files.js'
 
 /** Cells each way: more than most screens show. */
 const MAX_CELLS = 1024
-/** Elements that one request reads: a quarter of a second on one core. */
+/** Elements that one heat map reads: a quarter of a second on one core. */
 const MAX_ELEMENTS = 2 ** 24
 /** Elements that are read at a time: 2 MiB as float64. */
 const BAND_ELEMENTS = 2 ** 18
@@ -176,11 +176,11 @@ async function poolParts(
     for (let row = 0; row < readCount(rows); row += bandRows) {
       throwIfAborted(signal)
       const numbers = await read(spanOf(rows, row, bandRows), stripe)
-      const { perCell: rowsPerCell } = rows
-      const bytes = [numbers, cells.numbers].map(bytesOf)
+      // biome-ignore format: what is pooled, how it is divided, and where it is added
       native().poolCells(
-        ...([bytes[0]!, width, row, rowsPerCell, columns.perCell, firstCell, columns.cells] as const),
-        ...([bytes[1]!, cells.marks] as const),
+        bytesOf(numbers), width, row,
+        rows.perCell, columns.perCell, firstCell, columns.cells,
+        bytesOf(cells.numbers), cells.marks,
       )
     }
   }

@@ -13,7 +13,7 @@ import { indexInTensor, planeOf, rangeOf } from './plane.js'
 /** Slots or elements in one answer. */
 const MAX_CELLS = 4096
 /** Most slots of a row of the drawing. */
-const MAX_ROW = 32
+const ROW_SLOTS = 32
 
 export function listLayouts(): LayoutFacts[] {
   return LAYOUT_NAMES.map((name) => factsOf(parseLayout(name)))
@@ -66,7 +66,7 @@ export function boundLayout(parameters: Parameters): BoundLayout {
 function rowLengthOf(radices: readonly number[]): number {
   let length = 1
   for (const radix of [...radices].reverse()) {
-    if (length * radix > MAX_ROW) return length === 1 ? MAX_ROW : length
+    if (length * radix > ROW_SLOTS) return length === 1 ? ROW_SLOTS : length
     length *= radix
   }
   return length

@@ -19,6 +19,7 @@ export interface ViewServer {
 
 /** Never another interface: everybody there could read the files. */
 const HOST = '127.0.0.1'
+/** Connections of browsers at a time; further ones are refused. */
 const MAX_CONNECTIONS = 64
 const REQUEST_TIMEOUT_MS = 30_000
 

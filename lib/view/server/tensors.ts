@@ -7,6 +7,7 @@ import { sparseAsDense } from '../../tensor/sparse_differences.js'
 import { stats } from '../../tensor/stats.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
 import type { FileEntry, FileSummary, StatisticsAnswer, TensorColumns, TensorFacts } from '../protocol.js'
+import { MEANINGS, type Meaning } from '../protocol.js'
 import type { Parameters } from './parameters.js'
 import type { KnownFile, KnownFiles } from './viewed_files.js'
 
@@ -86,7 +87,7 @@ const sorted = new WeakMap<SparseTensor, Promise<DenseTensor>>()
 /** The tensor as numbers: with `as=real` the real values of codes, and a sparse one with its zeros. */
 export async function numbersOf(
   { known, tensor }: { readonly known: KnownFile; readonly tensor: Tensor },
-  as: 'codes' | 'real',
+  as: Meaning,
 ): Promise<DenseTensor> {
   if (tensor.kind === 'sparse') {
     const dense = sorted.get(tensor) ?? sparseAsDense(tensor)
@@ -98,8 +99,6 @@ export async function numbersOf(
   const quantization = as === 'real' ? await known.quantizationOf(tensor) : undefined
   return quantization ? dequantize(tensor, quantization) : tensor
 }
-
-export const MEANINGS = ['codes', 'real'] as const
 
 export async function statisticsOf(
   files: KnownFiles,

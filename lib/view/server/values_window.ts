@@ -1,14 +1,14 @@
 /** A small rectangle of a plane, value by value: the number, its bits, and where it is stored. */
-import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
+import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { parseLayout } from '../../layout/parse_layout.js'
 import { asStored } from '../../tensor/dense.js'
 import { reorder } from '../../tensor/reorder.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
-import type { PlainNumber, WindowAnswer } from '../protocol.js'
+import { MEANINGS, type PlainNumber, type WindowAnswer } from '../protocol.js'
 import type { Parameters } from './parameters.js'
 import { indexInTensor, isTransposed, type Plane, partOf, planeOf, rangeOf, sliceable } from './plane.js'
-import { MEANINGS, numbersOf } from './tensors.js'
+import { numbersOf } from './tensors.js'
 import type { KnownFiles } from './viewed_files.js'
 
 /** Values in one answer. */
@@ -97,29 +97,20 @@ function plainValue(value: number | bigint): PlainNumber {
 async function codesOf(tensor: DenseTensor, window: Window): Promise<readonly string[]> {
   const source = await sliceable(tensor)
   const bytes = await reorder(windowOf(source, window), 'row_major').bytes()
-  const codes = Array.from({ length: window.plane ? countOf(window) : 0 }, (_, at) =>
-    codeText(source === tensor ? tensor.dtype : source.dtype, bytes, at, DTYPES[tensor.dtype].bits),
-  )
-  return inWindowOrder(window, codes)
-}
-
-function countOf({ rows, columns }: Window): number {
-  return (rows[1] - rows[0]) * (columns[1] - columns[0])
-}
-
-/** @param bits - of the element as it is stored, which may be unpacked to bytes here */
-function codeText(dtype: Dtype, bytes: Uint8Array, at: number, bits: number): string {
-  const here = DTYPES[dtype].bits
-  const mask = 2 ** Math.min(bits, 8) - 1
-  if (here < 8) {
-    const perByte = 8 / here
-    return hex((bytes[Math.floor(at / perByte)]! >> ((at % perByte) * here)) & mask, 1)
+  const { bits } = DTYPES[source.dtype]
+  // Elements of two bits were unpacked to bytes with their sign.
+  const mask = 2 ** DTYPES[tensor.dtype].bits - 1
+  const codeAt = (at: number): string => {
+    if (bits < 8) return hex((bytes[Math.floor((at * bits) / 8)]! >> ((at * bits) % 8)) & mask, 1)
+    if (mask < 255) return hex(bytes[at]! & mask, 1)
+    const code = bytes.slice((at * bits) / 8, ((at + 1) * bits) / 8).reverse()
+    return Array.from(code, (byte) => hex(byte, 2)).join('')
   }
-  if (bits < 8) return hex(bytes[at]! & mask, 1)
-  const size = here / 8
-  return Array.from(bytes.subarray(at * size, (at + 1) * size), (byte) => hex(byte, 2))
-    .reverse()
-    .join('')
+  const count = (window.rows[1] - window.rows[0]) * (window.columns[1] - window.columns[0])
+  return inWindowOrder(
+    window,
+    Array.from({ length: count }, (_, at) => codeAt(at)),
+  )
 }
 
 function hex(number: number, digits: number): string {

@@ -1,6 +1,7 @@
 /** The visible part of a graph: boxes with texts when they are near, rows of bars when they are far. */
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { PlacedFinding } from '../../protocol.js'
+import { useWidth } from '../parts/use_width.js'
 import { type BoxGraph, type Edge, shortened, widthsOf } from './graph.js'
 import { BOX_HEIGHT, type PlacedNodes } from './place_nodes.js'
 
@@ -28,7 +29,7 @@ const HEIGHT = 600
 export function GraphDrawing(props: Props) {
   const { graph, placed, selected, onSelect } = props
   const frame = useRef<HTMLDivElement>(null)
-  const width = useFrameWidth(frame)
+  const width = useWidth(frame)
   const [camera, setCamera] = useState<Camera>({ x: 0, y: -20, scale: 1 })
   const dragged = useRef<{ x: number; y: number; camera: Camera }>(undefined)
   useEffect(() => {
@@ -104,16 +105,6 @@ export function GraphDrawing(props: Props) {
   )
 }
 
-function useFrameWidth(frame: { current: HTMLDivElement | null }): number {
-  const [width, setWidth] = useState(0)
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)))
-    observer.observe(frame.current!)
-    return () => observer.disconnect()
-  }, [frame])
-  return width
-}
-
 function wholeCamera({ width, height }: PlacedNodes, screen: number): Camera {
   const scale = Math.max(1, width / (screen - 20), height / (HEIGHT - 20))
   return { scale, x: width / 2 - (screen * scale) / 2, y: height / 2 - (HEIGHT * scale) / 2 }
@@ -148,6 +139,7 @@ function Drawing(props: Props & { camera: Camera; width: number }) {
     [graph, placed],
   )
   const edgesOf = useMemo(() => edgesByBox(graph), [graph])
+  const labelled = useMemo(() => firstEdges(graph), [graph])
   const { scale } = camera
   const visible = visibleBoxes(placed, order, widths, camera, width)
   const isFar = visible.length > MAX_BOXES
@@ -157,7 +149,11 @@ function Drawing(props: Props & { camera: Camera; width: number }) {
   ) : (
     <>
       {edges.map((edge) => (
-        <EdgeLine key={`${edge.from} ${edge.to} ${edge.value}`} {...{ edge, graph, placed, scale }} />
+        <EdgeLine
+          key={`${edge.from} ${edge.to} ${edge.value}`}
+          {...{ edge, graph, placed }}
+          hasText={scale <= TEXT_SCALE && labelled.has(edge)}
+        />
       ))}
       {visible.map((box) => (
         <Box key={box} {...props} box={box} boxWidth={widths[box]!} hasText={scale <= TEXT_SCALE} />
@@ -185,6 +181,13 @@ function edgesByBox({ boxes, edges }: BoxGraph): Edge[][] {
     byBox[edge.to]!.push(edge)
   }
   return byBox
+}
+
+/** One edge of each value: the shape stands at one of them. */
+function firstEdges({ edges }: BoxGraph): ReadonlySet<Edge> {
+  const byValue = new Map<number, Edge>()
+  for (const edge of edges) if (!byValue.has(edge.value)) byValue.set(edge.value, edge)
+  return new Set(byValue.values())
 }
 
 function visibleBoxes(
@@ -231,17 +234,17 @@ function farPath(boxes: readonly number[], { x, y }: PlacedNodes, widths: Float6
   ).join('')
 }
 
-function EdgeLine({
-  edge,
-  graph,
-  placed,
-  scale,
-}: {
+interface EdgeProps {
   edge: Edge
   graph: BoxGraph
   placed: PlacedNodes
-  scale: number
-}) {
+  hasText: boolean
+}
+
+/** Pixels below a box at which the shape of its value stands. */
+const LABEL_DROP = 22
+
+function EdgeLine({ edge, graph, placed, hasText }: EdgeProps) {
   const [x1, x2] = [placed.x[edge.from]!, placed.x[edge.to]!]
   const [y1, y2] = [placed.y[edge.from]! + BOX_HEIGHT / 2, placed.y[edge.to]! - BOX_HEIGHT / 2]
   const bend = Math.max(12, (y2 - y1) / 2)
@@ -250,8 +253,11 @@ function EdgeLine({
   return (
     <g class="edge">
       <path d={`M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`} />
-      {shape !== undefined && scale <= TEXT_SCALE && (
-        <text x={(x1 + x2) / 2 + 4} y={Math.min((y1 + y2) / 2, y1 + 22) + 4}>
+      {shape !== undefined && hasText && (
+        <text
+          x={x1 + (x2 - x1) * Math.min(0.5, LABEL_DROP / (y2 - y1)) + 4}
+          y={y1 + Math.min((y2 - y1) / 2, LABEL_DROP) + 4}
+        >
           {shape.replaceAll(', ', '×')}
         </text>
       )}

@@ -24,10 +24,10 @@ export const BOX_HEIGHT = 34
 const ROW_GAP = 36
 const COLUMN_GAP = 24
 /** Most nodes for dagre. */
-const MAX_DAGRE = 400
+const DAGRE_BOXES = 400
 
 export function placeNodes(graph: GraphToPlace): PlacedNodes {
-  return graph.nodes <= MAX_DAGRE ? placeByDagre(graph) : placeInRows(graph)
+  return graph.nodes <= DAGRE_BOXES ? placeByDagre(graph) : placeInRows(graph)
 }
 
 function placeByDagre({ nodes, widths, edges }: GraphToPlace): PlacedNodes {

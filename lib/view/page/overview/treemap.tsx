@@ -1,8 +1,9 @@
 /** Sizes by the parts of names: `layers.0.attn.weight` lies in `layers`, `layers.0` and `layers.0.attn`. */
 import { type HierarchyRectangularNode, hierarchy, treemap, treemapSquarify } from 'd3-hierarchy'
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import { KIND_COLOURS } from '../colours.js'
 import type { TensorTable } from '../parts/tensors.js'
+import { useWidth } from '../parts/use_width.js'
 import { hrefOf } from '../route.js'
 import { bytesText, countText } from '../text.js'
 
@@ -18,7 +19,6 @@ interface Branch {
   readonly children?: readonly Branch[]
 }
 
-const WIDTH = 1200
 const HEIGHT = 320
 /** Boxes of one drawing; the smallest are left out. */
 const MAX_BOXES = 300
@@ -60,9 +60,11 @@ function Boxes({
   file: number
   onPrefix: (prefix: string) => void
 }) {
-  const boxes = useMemo(() => placeBoxes(branch), [branch])
+  const svg = useRef<SVGSVGElement>(null)
+  const width = useWidth(svg)
+  const boxes = useMemo(() => placeBoxes(branch, width), [branch, width])
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label="Sizes by name prefix">
+    <svg ref={svg} height={HEIGHT} role="group" aria-label="Sizes by name prefix">
       {boxes.map((box, at) => {
         const { label, prefix, index, bytes, tensors } = box.data
         const title = `${label}: ${bytesText(bytes)}${index < 0 ? `, ${countText(tensors)} tensors` : ''}`
@@ -127,13 +129,13 @@ function Box(props: { box: HierarchyRectangularNode<Branch>; colour: string }) {
   )
 }
 
-function placeBoxes(branch: Branch): HierarchyRectangularNode<Branch>[] {
+function placeBoxes(branch: Branch, width: number): HierarchyRectangularNode<Branch>[] {
   const children = (branch.children ?? [])
     .filter(({ bytes }) => bytes > 0)
     .toSorted((one, other) => other.bytes - one.bytes)
     .slice(0, MAX_BOXES)
   const root = hierarchy<Branch>({ ...branch, children }).sum((each) => (each.children ? 0 : each.bytes))
-  return treemap<Branch>().tile(treemapSquarify).size([WIDTH, HEIGHT]).paddingInner(2)(root).children ?? []
+  return treemap<Branch>().tile(treemapSquarify).size([width, HEIGHT]).paddingInner(2)(root).children ?? []
 }
 
 const SEPARATORS = /[./:]/

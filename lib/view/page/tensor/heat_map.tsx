@@ -16,6 +16,7 @@ import {
 } from '../colours.js'
 import { Choice } from '../parts/parts.js'
 import { type Loaded, useLoad } from '../parts/use_load.js'
+import { useWidth } from '../parts/use_width.js'
 import { countText, numberText } from '../text.js'
 import { type Extents, indexText, type PlaneChoice } from './axes.js'
 
@@ -43,8 +44,8 @@ interface Props {
   pool?: Pool
 }
 
-/** Values that are read for tooltips. */
-const MAX_VALUES = 4096
+/** Values each way that are read around the pointer, for its tooltip. */
+const BLOCK = 32
 const HEIGHT = 420
 
 export function HeatMap(props: Props) {
@@ -66,9 +67,9 @@ export function HeatMap(props: Props) {
   }
   const key = width === 0 ? undefined : JSON.stringify([path, asked])
   const tile = useLoad(key, async (signal) => ({ ...(await askTile(path, asked, signal)), view }))
-  const isSingle = countOf(view) <= MAX_VALUES && path === 'tile'
-  const valuesQuery = { ...query, rows: view.rows, columns: view.columns }
-  const values = useLoad(isSingle ? JSON.stringify(valuesQuery) : undefined, (signal) =>
+  const block = path === 'tile' && pointed && tile.value ? blockAt(pointed, tile.value, extents) : undefined
+  const valuesQuery = { ...query, ...block }
+  const values = useLoad(block && JSON.stringify(valuesQuery), (signal) =>
     ask<WindowAnswer>('values', valuesQuery, signal),
   )
   const show = (next: View): void => {
@@ -109,18 +110,17 @@ export function HeatMap(props: Props) {
   )
 }
 
-function countOf({ rows, columns }: View): number {
-  return (rows[1] - rows[0]) * (columns[1] - columns[0])
-}
-
-function useWidth(frame: { current: HTMLDivElement | null }): number {
-  const [width, setWidth] = useState(0)
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)))
-    observer.observe(frame.current!)
-    return () => observer.disconnect()
-  }, [frame])
-  return width
+/** The values around a cell; undefined for a cell of several. */
+function blockAt(cell: Cell, { rowsPerCell, columnsPerCell, view }: Tile & { view: View }, extents: Extents) {
+  if (rowsPerCell * columnsPerCell > 1) return undefined
+  const around = (at: number, extent: number): Range => {
+    const start = at - (at % BLOCK)
+    return [start, Math.min(extent, start + BLOCK)]
+  }
+  return {
+    rows: around(view.rows[0] + cell.row, extents.rows),
+    columns: around(view.columns[0] + cell.column, extents.columns),
+  }
 }
 
 function describe(
@@ -374,6 +374,7 @@ function Tooltip({ cell, tile, values, plane, isSparse }: TooltipProps) {
   const column = view.columns[0] + cell.column * columnsPerCell
   const at = cell.row * tile.cellColumns + cell.column
   const mark = markText(tile.marks[at] ?? 0)
+  const isRight = cell.column > tile.cellColumns / 2
   const pooled = isSparse
     ? `${countText(tile.values[at] || 0)} entries`
     : numberText(tile.values[at] ?? Number.NaN)
@@ -381,7 +382,11 @@ function Tooltip({ cell, tile, values, plane, isSparse }: TooltipProps) {
   const to = (start: number, per: number, end: number): string | number =>
     per === 1 ? start : `${start}–${Math.min(end, start + per) - 1}`
   return (
-    <div class="tooltip" style={{ left: `${cell.x}px`, top: `${cell.y}px` }} data-testid="tooltip">
+    <div
+      class={isRight ? 'tooltip before' : 'tooltip'}
+      style={{ left: `${cell.x}px`, top: `${cell.y}px` }}
+      data-testid="tooltip"
+    >
       <b>
         {indexText(plane, to(row, rowsPerCell, view.rows[1]), to(column, columnsPerCell, view.columns[1]))}
       </b>

@@ -1,12 +1,11 @@
 /** Statistics of a tensor and the histogram of its finite values, with linear or logarithmic counts. */
 import { scaleLinear, scaleSymlog } from 'd3-scale'
 import { useState } from 'preact/hooks'
-import type { StatisticsAnswer, TensorFacts } from '../../protocol.js'
+import type { Meaning, StatisticsAnswer, TensorFacts } from '../../protocol.js'
 import { ask } from '../api.js'
 import { Awaited, Choice, Facts } from '../parts/parts.js'
 import { useLoad } from '../parts/use_load.js'
 import { countText, numberText } from '../text.js'
-import type { Meaning } from './meaning.js'
 
 /** Larger tensors are counted on request: reading them takes seconds. */
 const EAGER_BYTES = 256 * 1024 * 1024

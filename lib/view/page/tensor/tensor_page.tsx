@@ -1,6 +1,6 @@
 /** One tensor: facts, statistics, and its values as a heat map and as a table. */
 import { useState } from 'preact/hooks'
-import type { TensorFacts } from '../../protocol.js'
+import { MEANINGS, type Meaning, type TensorFacts } from '../../protocol.js'
 import { ask } from '../api.js'
 import { Awaited, Choice, Facts } from '../parts/parts.js'
 import { useLoad } from '../parts/use_load.js'
@@ -8,7 +8,6 @@ import { hrefOf } from '../route.js'
 import { bytesText, countText, numberText, shapeText } from '../text.js'
 import { AxisFields, firstPlane, type PlaneChoice, planeExtents } from './axes.js'
 import { HeatMap, wholeView } from './heat_map.js'
-import { MEANINGS, type Meaning } from './meaning.js'
 import { Statistics } from './statistics.js'
 import { ValuesTable } from './values_table.js'
 
