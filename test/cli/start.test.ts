@@ -54,6 +54,7 @@ it('loads every command for help, and advises after a typo', async () => {
       'externalize',
       'internalize',
       'layout',
+      'merge',
       'view',
       'help',
     ],
