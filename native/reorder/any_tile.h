@@ -77,85 +77,76 @@ struct NoChannels {
   static bool run(const Tile&) { return false; }
 };
 
-// What moves tiles of one size of units: `wide` blocks where they fit, else `narrow` ones, else, where there
-// are such, `half` ones of the fewest rows, else units one by one.
-struct TileBlocks {
-  const BlockMoves* wide;
-  const BlockMoves* narrow;
-  const BlockMoves* half;
-  void (*one_by_one)(const Tile&);
-};
-
-class BlockTiles {
+// `Channels` for a few rows or columns, else `Wide` blocks where they fit, else `Narrow` ones, else, where
+// there are such, `Half` ones of the fewest rows.
+template <class Wide, class Narrow, class Channels, class Half>
+class AnyTile {
  public:
-  [[gnu::always_inline]] static void run(const Tile& tile, const TileBlocks& blocks) {
-    for (const BlockMoves* block : {blocks.wide, blocks.narrow}) {
-      if (block->fits(tile.rows, tile.columns)) return BlockTranspose::run(*block, tile);
+  [[gnu::noinline]] static void run(const Tile& tile) {
+    if (Channels::run(tile)) return;
+    if (BlockTranspose<Wide>::fits(tile)) {
+      BlockTranspose<Wide>::run(tile);
+    } else if (BlockTranspose<Narrow>::fits(tile)) {
+      BlockTranspose<Narrow>::run(tile);
+    } else if (has_small_holes(tile)) {
+      transpose_with_holes(tile);
+    } else if (!transpose_by_half(tile)) {
+      NarrowTranspose<Unit>::run(tile);
     }
-    if (has_small_holes(tile, *blocks.wide)) return transpose_with_holes(tile, blocks);
-    const bool is_half = blocks.half != nullptr && blocks.half->fits(tile.rows, tile.columns);
-    is_half ? BlockTranspose::run(*blocks.half, tile) : blocks.one_by_one(tile);
   }
 
  private:
+  using Unit = typename Wide::Unit;
+  static constexpr int64_t kSize = sizeof(Unit);
+
   // Holes of this many bytes behind the columns of each row may be read, but not behind those of the last;
   // and none between elements of eight bytes, which could be left out of memory one by one.
   static constexpr int64_t kSmallHole = 16;
-  // Bytes of a column that are made at a time.
-  static constexpr int64_t kHoledRun = 512;
 
-  static bool has_small_holes(const Tile& tile, const BlockMoves& wide) {
-    const int64_t hole = tile.source_row - tile.columns * wide.size;
-    return wide.size <= 4 && tile.columns < wide.columns && hole <= kSmallHole &&
-           tile.source_row >= wide.columns * wide.size && tile.zero_rows == 0 && tile.rows > wide.rows;
+  static bool has_small_holes(const Tile& tile) {
+    const int64_t hole = tile.source_row - tile.columns * kSize;
+    return kSize <= 4 && tile.columns < Wide::kColumns && hole <= kSmallHole &&
+           tile.source_row >= Wide::kColumns * kSize && tile.zero_rows == 0 && tile.rows > Wide::kRows;
   }
 
   // Rows are read as whole blocks: a few channels of an image that is stored in slots of more.
-  [[gnu::noinline]] static void transpose_with_holes(const Tile& tile, const TileBlocks& blocks) {
-    const BlockMoves& wide = *blocks.wide;
-    alignas(kLineBytes) uint8_t buffer[kMostBlockColumns * (kHoledRun + kLineBytes)];
+  [[gnu::noinline]] static void transpose_with_holes(const Tile tile) {
+    alignas(kLineBytes) uint8_t buffer[Wide::kColumns * (kHoledRun + kLineBytes)];
+    static_assert(Wide::kRows * kSize <= kHoledRun);
     const int64_t rows = tile.rows - 1;
     Tile part = tile;
-    part.columns = wide.columns;
+    part.columns = Wide::kColumns;
     part.destination = buffer;
     part.destination_column = kHoledRun + kLineBytes;
     part.stores = Stores::kCached;
-    for (int64_t r = 0; r < rows; r += kHoledRun / wide.size) {
-      part.rows = std::clamp(rows - r, wide.rows, kHoledRun / wide.size);
+    for (int64_t r = 0; r < rows; r += kHoledRun / kSize) {
+      part.rows = std::clamp(rows - r, Wide::kRows, kHoledRun / kSize);
       // The last part may begin inside the one before.
       const int64_t first = std::min(r, rows - part.rows);
       part.source = tile.source + first * tile.source_row;
-      BlockTranspose::run(wide, part);
+      BlockTranspose<Wide>::run(part);
       for (int64_t c = 0; c < tile.columns; ++c) {
-        std::memcpy(tile.destination + c * tile.destination_column + first * wide.size,
-                    buffer + c * part.destination_column, static_cast<size_t>(part.rows * wide.size));
+        std::memcpy(tile.destination + c * tile.destination_column + first * kSize,
+                    buffer + c * part.destination_column, static_cast<size_t>(part.rows * kSize));
       }
     }
     Tile last = tile;
     last.rows = 1;
     last.source += rows * tile.source_row;
-    last.destination += rows * wide.size;
-    blocks.one_by_one(last);
+    last.destination += rows * kSize;
+    NarrowTranspose<Unit>::run(last);
   }
-};
 
-// Null for void.
-template <class Block>
-constexpr const BlockMoves* moves_or_null() {
-  if constexpr (std::is_void_v<Block>) {
-    return nullptr;
-  } else {
-    return &kMoves<Block>;
-  }
-}
+  // Bytes of a column that are made at a time.
+  static constexpr int64_t kHoledRun = 512;
 
-// `Channels` for a few rows or columns, else blocks.
-template <class Wide, class Narrow, class Channels, class Half>
-struct AnyTile {
-  static constexpr TileBlocks kBlocks{&kMoves<Wide>, &kMoves<Narrow>, moves_or_null<Half>(),
-                                      NarrowTranspose<typename Wide::Unit>::run};
-  [[gnu::noinline]] static void run(const Tile& tile) {
-    if (!Channels::run(tile)) BlockTiles::run(tile, kBlocks);
+  static bool transpose_by_half(const Tile& tile) {
+    if constexpr (!std::is_void_v<Half>) {
+      if (!BlockTranspose<Half>::fits(tile)) return false;
+      BlockTranspose<Half>::run(tile);
+      return true;
+    }
+    return false;
   }
 };
 

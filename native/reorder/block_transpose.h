@@ -13,53 +13,56 @@
 namespace tilework {
 namespace {
 
+template <class Block>
 class BlockTranspose {
  public:
-  // The tile is at least a block.
-  [[gnu::noinline]] static void run(const BlockMoves& block, const Tile& tile) {
-    BlockTranspose(block, tile).run();
-  }
+  static bool fits(const Tile& tile) { return tile.columns >= Block::kColumns && tile.rows >= Block::kRows; }
 
- private:
-  BlockTranspose(const BlockMoves& block, const Tile& tile) : block_(block), tile_(tile) {}
-
-  void run() {
-    const int64_t columns = std::min(tile_.columns, block_.line_columns);
-    if (tile_.stores == Stores::kStreaming && block_.line_rows % block_.rows == 0 &&
-        tile_.rows >= block_.line_rows) {
-      run_lines();
-    } else if (thrashes()) {
-      pack();
-    } else if (crowds_sets(tile_.destination_column, columns)) {
-      if (crowds_sets(tile_.source_row, std::min(tile_.rows, block_.line_rows)) || tile_.zero_rows > 0) {
-        pack();
+  // One copy of the loops, however many callers there are.
+  [[gnu::noinline]] static void run(const Tile& tile) {
+    if (writes_lines(tile)) {
+      run_lines(tile);
+    } else if (thrashes(tile)) {
+      pack(tile);
+    } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
+      if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
+        pack(tile);
       } else {
-        run_few_columns();
+        run_few_columns(tile);
       }
     } else {
-      run_direct(0, tile_.rows, columns_a_strip());
+      run_direct(tile, 0, tile.rows, columns_a_strip(tile));
     }
   }
 
+ private:
+  using Unit = typename Block::Unit;
+  static constexpr int64_t kSize = sizeof(Unit);
+  static constexpr int64_t kSourceSize = Block::kSourceSize;
+  static constexpr int64_t kLine = std::max(kLineBytes / kSourceSize, Block::kColumns);
+  // Longer pieces of a row are read faster, until a strip of few rows no longer fits into a first-level
+  // cache.
+  static constexpr int64_t kMaxStrip = std::max(std::min<int64_t>(256, 512 / kSourceSize), kLine);
+  // Rows that make a line of the destination.
+  static constexpr int64_t kLineRows = kLineBytes / kSize;
+
   // Lines of all rows of a block meet in one set of the cache, which does not hold so many, and a block uses
   // no more than a quarter of each: the others would read them again.
-  bool thrashes() const {
-    return block_.rows > 2 * kFewWays && block_.columns * block_.source_size <= kLineBytes / 4 &&
-           tile_.source_row % kSetBytes == 0 && tile_.columns > block_.columns;
+  static bool thrashes(const Tile& tile) {
+    constexpr bool kMayThrash =
+        Block::kRows > 2 * kFewWays && Block::kColumns * kSourceSize <= kLineBytes / 4;
+    return kMayThrash && tile.source_row % kSetBytes == 0 && tile.columns > Block::kColumns;
   }
 
-  [[gnu::noinline]] void pack() const {
-    PackedTranspose(block_, tile_.source, {nullptr, tile_.source_row}, tile_.rows, valid_rows(),
-                    tile_.destination, {nullptr, tile_.destination_column}, tile_.columns, Stores::kCached)
-        .run();
+  static void pack(const Tile& tile) {
+    PackedTranspose<Block, Strided, Strided>::run(
+        tile.source, Strided{tile.source_row}, tile.rows, tile.rows - tile.zero_rows, tile.destination,
+        Strided{tile.destination_column}, tile.columns, Stores::kCached);
   }
 
-  int64_t valid_rows() const { return tile_.rows - tile_.zero_rows; }
-  const uint8_t* source_at(int64_t r, int64_t c) const {
-    return tile_.source + r * tile_.source_row + c * block_.source_size;
-  }
-  uint8_t* destination_at(int64_t r, int64_t c) const {
-    return tile_.destination + c * tile_.destination_column + r * block_.size;
+  static bool writes_lines(const Tile& tile) {
+    if constexpr (kLineRows % Block::kRows != 0) return false;
+    return tile.rows >= kLineRows && tile.stores == Stores::kStreaming;
   }
 
   // Line by line of the destination, by way of a buffer that stays in the first-level cache. The source is
@@ -67,29 +70,29 @@ class BlockTranspose {
   // by themselves, so the lines that come next are asked for: into the second-level cache, as requests of the
   // first, which are few, would hold up the loads. Of rows that lie side by side those are the next panel,
   // front to back.
-  [[gnu::noinline]] void run_lines() const {
-    const int64_t first = rows_before_line();
-    const int64_t end = first + (tile_.rows - first) / block_.line_rows * block_.line_rows;
-    const bool is_near = are_near(block_.line_rows);
-    const int64_t panel = (is_near ? 1 : kPanelLines) * block_.line_rows;
-    const int64_t width = std::min(block_.line_columns, tile_.columns);
+  static void run_lines(const Tile tile) {
+    const int64_t first = rows_before_line(tile);
+    const int64_t lines = (tile.rows - first) / kLineRows;
+    const int64_t end = first + lines * kLineRows;
+    const bool is_near = are_near(tile, kLineRows);
+    const int64_t panel = (is_near ? 1 : kPanelLines) * kLineRows;
+    const int64_t width = std::min(kLine, tile.columns);
     // Lines are asked for at steps of the rows, of the next strips or of a strip's share of the next panel.
-    const int64_t step = is_near ? width * tile_.source_row / tile_.columns : tile_.source_row;
-    const int64_t strip_step = is_near ? panel * step : width * block_.source_size;
-    const int64_t ahead = is_near ? panel * tile_.source_row : strips_ahead(panel) * strip_step;
-    if (first > 0) run_direct(0, std::max(first, block_.rows), block_.max_strip);
+    const int64_t step = is_near ? width * tile.source_row / tile.columns : tile.source_row;
+    const int64_t strip_step = is_near ? panel * step : width * kSourceSize;
+    const int64_t ahead = is_near ? panel * tile.source_row : strips_ahead(panel) * strip_step;
+    if (first > 0) run_direct(tile, 0, std::max(first, Block::kRows), kMaxStrip);
     for (int64_t r = first; r < end; r += panel) {
       const int64_t rows = std::min(panel, end - r);
-      const uint8_t* next = source_at(r, 0) + ahead;
-      for (int64_t c = 0; c < tile_.columns; c += width, next += strip_step) {
-        const int64_t column = std::min(c, tile_.columns - width);
-        block_.panel(source_at(r, column), tile_.source_row, rows, valid_rows() - r,
-                     destination_at(r, column), tile_.destination_column, width, tile_.stores, next, step);
+      const uint8_t* next = tile.source + r * tile.source_row + ahead;
+      for (int64_t c = 0; c < tile.columns; c += width, next += strip_step) {
+        run_panel(tile, std::min(c, tile.columns - width), width, r, rows, next, step);
       }
     }
-    if (end < tile_.rows) run_direct(end, tile_.rows, columns_a_strip());
+    if (end < tile.rows) run_direct(tile, end, tile.rows, columns_a_strip(tile));
   }
 
+  static constexpr int64_t kPanelLines = 2;
   // Processors follow a few rows by themselves. Of more rows, lines are asked for the earlier: float32 to
   // int8, 128 rows in memory, took 0.6 of the time with eight strips ahead; 32 rows of float32 took 1.2 times
   // as long.
@@ -97,37 +100,62 @@ class BlockTranspose {
   static constexpr int64_t strips_ahead(int64_t rows) { return rows <= kFewRows ? 2 : 8; }
 
   // Rows before the first line of the destination; none where columns begin at different places of a line.
-  int64_t rows_before_line() const {
-    const bool has_lines = tile_.destination_column % kLineBytes == 0;
-    const int64_t rows = has_lines ? elements_before_line(tile_.destination, block_.size) : 0;
-    return tile_.rows >= rows + block_.line_rows ? rows : 0;
+  static int64_t rows_before_line(const Tile& tile) {
+    const bool has_lines = tile.destination_column % kLineBytes == 0;
+    const int64_t rows = has_lines ? elements_before_line(tile.destination, kSize) : 0;
+    return tile.rows >= rows + kLineRows ? rows : 0;
   }
 
   // Whether rows lie side by side, and so near that `rows` of them and the next ones fit into a second-level
   // cache, and so do their elements in the destination.
-  bool are_near(int64_t rows) const {
+  static bool are_near(const Tile& tile, int64_t rows) {
     constexpr int64_t kMostPanelBytes = 128 << 10;
-    const int64_t room = kMostPanelBytes / std::max(block_.size, block_.source_size) * block_.source_size;
-    return lie_side_by_side() && tile_.source_row * rows <= room;
+    const int64_t room = kMostPanelBytes / std::max(kSize, kSourceSize) * kSourceSize;
+    return lie_side_by_side(tile) && tile.source_row * rows <= room;
   }
 
-  bool lie_side_by_side() const {
-    const int64_t row = tile_.columns * block_.source_size;
-    return tile_.source_row >= row && tile_.source_row <= 2 * row;
+  static bool lie_side_by_side(const Tile& tile) {
+    const int64_t row = tile.columns * kSourceSize;
+    return tile.source_row >= row && tile.source_row <= 2 * row;
+  }
+
+  // `rows` rows from row `r` on, a line or more of each of `columns` columns.
+  [[gnu::always_inline]] static void run_panel(const Tile& tile, int64_t first, int64_t columns, int64_t r,
+                                               int64_t rows, const uint8_t* next, int64_t step) {
+    alignas(kLineBytes) uint8_t lines[kPanelLines * kLine * kLineBytes];
+    const int64_t bytes = rows * kSize;
+    for (int64_t part = 0; part < rows; part += Block::kRows) {
+      fetch(next + part * step, step);
+      move_rows(tile, first, columns, r + part, lines + part * kSize, bytes);
+    }
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    for (int64_t c = 0; c < columns; ++c) {
+      for (int64_t i = 0; i < bytes; i += kLineBytes) {
+        Block::store_line(destination + c * tile.destination_column + i, lines + c * bytes + i, tile.stores);
+      }
+    }
+  }
+
+  // The lines for a block of rows.
+  [[gnu::always_inline]] static void fetch(const uint8_t* source, int64_t step) {
+    for (int64_t r = 0; r < Block::kRows; ++r) {
+      for (int64_t i = 0; i < std::max(kLine * kSourceSize, kLineBytes); i += kLineBytes)
+        __builtin_prefetch(source + r * step + i, 0, kSecondLevel);
+    }
   }
 
   // Columns whose places share a set of the cache are written a few at a time, from a piece of the source
   // that stays in the cache for the next few.
-  [[gnu::noinline]] void run_few_columns() const {
-    constexpr int64_t kBytes = 16 << 10;
-    const int64_t rows =
-        kBytes / std::max<int64_t>(tile_.source_row, 1) / block_.line_rows * block_.line_rows;
-    const int64_t piece = std::min(std::max({rows, 4 * block_.line_rows, block_.rows}), tile_.rows);
-    for (int64_t r = 0; r < tile_.rows; r += piece) {
+  static void run_few_columns(const Tile tile) {
+    constexpr int64_t kPieceBytes = 16 << 10;
+    const int64_t rows = kPieceBytes / std::max<int64_t>(tile.source_row, 1) / kLineRows * kLineRows;
+    const int64_t piece = std::min(std::max({rows, 4 * kLineRows, Block::kRows}), tile.rows);
+    for (int64_t r = 0; r < tile.rows; r += piece) {
       // The last piece may begin inside the one before.
-      const int64_t row = std::min(r, tile_.rows - piece);
-      block_.by_columns(source_at(row, 0), tile_.source_row, piece, destination_at(row, 0),
-                        tile_.destination_column, tile_.columns);
+      const int64_t first = std::min(r, tile.rows - piece);
+      transpose_by_columns<Block>(tile.source + first * tile.source_row, Strided{tile.source_row}, piece,
+                                  tile.destination + first * kSize, Strided{tile.destination_column},
+                                  tile.columns);
     }
   }
 
@@ -136,97 +164,166 @@ class BlockTranspose {
 
   // Where rows lie side by side, a strip of one line is used up before the rows come round again, of others a
   // strip of as many columns as find room in the cache.
-  int64_t columns_a_strip() const {
-    const int64_t column = tile_.rows * block_.size;
-    if (column <= 2 * kLineBytes)
-      return std::clamp(kShortColumnsBytes / column, block_.line_columns, block_.max_strip);
-    if (are_near(4 * block_.line_rows)) return block_.line_columns;
-    int64_t strip = block_.max_strip;
-    while (strip > block_.line_columns && crowds_sets(tile_.destination_column, strip)) strip /= 2;
-    return std::max(strip, block_.line_columns);
+  static int64_t columns_a_strip(const Tile& tile) {
+    const int64_t column = tile.rows * kSize;
+    if (column <= 2 * kLineBytes) return std::clamp(kShortColumnsBytes / column, kLine, kMaxStrip);
+    if (are_near(tile, 4 * kLineRows)) return kLine;
+    int64_t strip = kMaxStrip;
+    while (strip > kLine && crowds_sets(tile.destination_column, strip)) strip /= 2;
+    return std::max(strip, kLine);
   }
 
   // Rows [begin, end), `strip` columns at a time.
-  [[gnu::always_inline]] void run_direct(int64_t begin, int64_t end, int64_t strip) const {
-    const int64_t few = tile_.columns - BlockMoves::whole(tile_.columns, block_.columns);
-    if (block_.last != nullptr && few > 0 && few <= block_.columns / 2 && tile_.zero_rows == 0) {
-      run_beside_last(few, begin, end, strip);
-    } else {
-      run_panels(begin, end, strip);
+  static void run_direct(const Tile& tile, int64_t begin, int64_t end, int64_t strip) {
+    if constexpr (Block::kTransposesParts) {
+      const int64_t few = tile.columns % Block::kColumns;
+      if (few > 0 && few <= Block::kColumns / 2 && tile.zero_rows == 0) {
+        return run_beside_last(tile, few, begin, end, strip);
+      }
     }
+    run_panels(tile, begin, end, strip);
   }
 
   // Of rows that lie side by side, strips read a part each: a panel of them at a time, which stays in the
   // first-level cache until the last strip has read its part. 64 channels of 112 x 112 float32 took 1.7 times
   // as long when each strip went over all rows. Longer rows stay whole: a panel would hold too few.
-  void run_panels(int64_t begin, int64_t end, int64_t strip) const {
+  static void run_panels(const Tile& tile, int64_t begin, int64_t end, int64_t strip) {
     constexpr int64_t kPanelBytes = 16 << 10;
-    const int64_t step = std::max(2 * block_.line_rows, block_.rows);
+    constexpr int64_t kStep = std::max(2 * kLineRows, Block::kRows);
     const int64_t steps =
-        tile_.columns > strip && lie_side_by_side() ? kPanelBytes / tile_.source_row / step : 0;
-    const int64_t rows = steps > 0 ? steps * step : end - begin;
-    for (int64_t r = begin; r < end; r += rows) run_strips(r, std::min(r + rows, end), tile_.columns, strip);
+        tile.columns > strip && lie_side_by_side(tile) ? kPanelBytes / tile.source_row / kStep : 0;
+    const int64_t rows = steps > 0 ? steps * kStep : end - begin;
+    for (int64_t r = begin; r < end; r += rows) run_blocks(tile, r, std::min(r + rows, end), strip);
   }
 
   // Whole blocks, and the `few` columns behind them, for which a whole one would have much to move again. As
   // many rows at a time as stay in the first-level cache.
-  [[gnu::noinline]] void run_beside_last(int64_t few, int64_t begin, int64_t end, int64_t strip) const {
-    const int64_t rows_at_once = 8 * block_.rows;
-    const int64_t first = tile_.columns - block_.columns;
-    const BlockPart part = few <= block_.columns / 4 ? BlockPart::kFew : BlockPart::kHalf;
-    for (int64_t r = begin; r < end; r += rows_at_once) {
-      const int64_t last = std::min(r + rows_at_once, end);
-      run_strips(r, last, tile_.columns - few, strip);
-      const int64_t row = std::min(r, tile_.rows - block_.rows);
-      block_.last(part, source_at(row, first), tile_.source_row, std::max(last - row, block_.rows),
-                  destination_at(row, first), tile_.destination_column);
+  static void run_beside_last(Tile tile, int64_t few, int64_t begin, int64_t end, int64_t strip) {
+    constexpr int64_t kRowsAtOnce = 8 * Block::kRows;
+    tile.columns -= few;
+    for (int64_t r = begin; r < end; r += kRowsAtOnce) {
+      const int64_t last = std::min(r + kRowsAtOnce, end);
+      run_blocks(tile, r, last, strip);
+      if (few <= Block::kColumns / 4) {
+        run_last<Block::kColumns / 4>(tile, few, r, last);
+      } else {
+        run_last<Block::kColumns / 2>(tile, few, r, last);
+      }
     }
   }
 
-  void run_strips(int64_t begin, int64_t end, int64_t columns, int64_t strip) const {
-    // One block of rows never comes round again. Zeros in place of rows are no longer than a strip.
-    if (end - begin <= block_.rows && tile_.zero_rows == 0) strip = columns;
-    for (int64_t c = 0; c < columns; c += strip) {
-      const int64_t first = std::min(c, columns - block_.columns);
-      move_rows(begin, end, first, std::min(strip, columns - first), destination_at(begin, first),
-                tile_.destination_column);
+  // The `few` columns behind those of the tile, at most kCount.
+  template <int64_t kCount>
+  [[gnu::noinline]] static void run_last(const Tile tile, int64_t few, int64_t begin, int64_t end) {
+    const int64_t first = tile.columns + few - Block::kColumns;
+    const uint8_t* source = tile.source + first * kSourceSize;
+    uint8_t* destination = tile.destination + first * tile.destination_column;
+    for (int64_t r = begin; r < end; r += Block::kRows) {
+      const int64_t row = std::min(r, tile.rows - Block::kRows);
+      Block::template transpose_last<kCount>(source + row * tile.source_row, Strided{tile.source_row},
+                                             destination + row * kSize, Strided{tile.destination_column});
     }
   }
 
-  // Rows [begin, end) of some columns; `destination` is where row `begin` goes. The last block may begin
-  // inside the one before, or in front of `begin`.
-  void move_rows(int64_t begin, int64_t end, int64_t c, int64_t columns, uint8_t* destination,
-                 int64_t column_stride) const {
-    const int64_t valid = std::min(end, valid_rows());
-    int64_t r = begin;
-    const auto to = [&](int64_t row) { return destination + (row - begin) * block_.size; };
-    if (const int64_t rows = BlockMoves::whole(valid - r, 2 * block_.rows); makes_lines_ && rows > 0) {
-      block_.lines(source_at(r, c), tile_.source_row, rows, to(r), column_stride, columns);
-      r += rows;
-    }
-    if (r >= end) return;
-    if (tile_.zero_rows == 0) {
-      const int64_t row = std::min(r, tile_.rows - block_.rows);
-      block_.even(source_at(row, c), tile_.source_row, std::max(end - row, block_.rows), to(row),
-                  column_stride, columns);
-      return;
-    }
-    if (const int64_t rows = BlockMoves::whole(valid - r, block_.rows); rows > 0) {
-      block_.even(source_at(r, c), tile_.source_row, rows, to(r), column_stride, columns);
-      r += rows;
-    }
-    for (int64_t rows = 0; r < end; r += rows) {
-      rows = makes_lines_ && r + 2 * block_.rows <= end ? 2 * block_.rows : block_.rows;
-      const int64_t row = std::min(r, tile_.rows - rows);
-      block_.completed(source_at(row, c), tile_.source_row, rows, valid_rows() - row, to(row), column_stride,
-                       columns);
+  static void run_blocks(const Tile tile, int64_t begin, int64_t end, int64_t strip) {
+    for (int64_t c = 0; c < tile.columns; c += strip) {
+      const int64_t first = std::min(c, tile.columns - Block::kColumns);
+      const int64_t columns = std::min(strip, tile.columns - first);
+      int64_t r = begin;
+      if constexpr (Block::kLinesInRegisters) {
+        const int64_t whole = makes_lines(tile) ? std::min(end, tile.rows - tile.zero_rows) : begin;
+        for (; r + 2 * Block::kRows <= whole; r += 2 * Block::kRows)
+          move_lines(tile, first, columns, r, Strided{tile.source_row});
+        if (whole > begin) {
+          for (; r + 2 * Block::kRows <= end; r += 2 * Block::kRows) complete_lines(tile, first, columns, r);
+        }
+      }
+      for (; r < end; r += Block::kRows) {
+        const int64_t row = std::min(r, tile.rows - Block::kRows);
+        move_rows(tile, first, columns, row, tile.destination + first * tile.destination_column + row * kSize,
+                  tile.destination_column);
+      }
     }
   }
 
-  const BlockMoves& block_;
-  const Tile& tile_;
   // Rows that share sets of the cache leave it before a line of them is used up.
-  const bool makes_lines_ = block_.lines != nullptr && !crowds_sets(tile_.source_row, 2 * block_.rows);
+  static bool makes_lines(const Tile& tile) { return !crowds_sets(tile.source_row, 2 * Block::kRows); }
+
+  // A line of each column; zeros in place of the rows behind the valid ones.
+  [[gnu::noinline]] static void complete_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
+    int64_t places[2 * Block::kRows];
+    list_rows(tile.rows - tile.zero_rows - r, source, tile.source_row, places);
+    move_lines(tile, first, columns, r, Listed{places});
+  }
+
+  // A line of each column, of rows at places from row `r` on.
+  template <class Rows>
+  [[gnu::always_inline]] static void move_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r,
+                                                Rows row_at) {
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose_lines(source + at * kSourceSize, row_at, destination + at * tile.destination_column,
+                             Strided{tile.destination_column});
+    }
+  }
+
+  // Places of rows from `source` on: those behind the valid ones are where zeros stand, as long as a strip.
+  template <size_t kCount>
+  static void list_rows(int64_t valid, const uint8_t* source, int64_t source_row, int64_t (&places)[kCount]) {
+    alignas(kLineBytes) static constexpr uint8_t kZeros[kMaxStrip * kSourceSize] = {};
+    const auto zeros =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
+    for (int64_t r = 0; r < int64_t{kCount}; ++r) places[r] = r < valid ? r * source_row : zeros;
+  }
+
+  // One block of rows from row `r` on, `columns` wide.
+  [[gnu::always_inline]] static void move_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r,
+                                               uint8_t* destination, int64_t destination_column) {
+    const int64_t valid = tile.rows - tile.zero_rows - r;
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
+    if (valid >= Block::kRows) {
+      run_strip(source, Strided{tile.source_row}, destination, destination_column, columns);
+    } else {
+      run_completed(std::max<int64_t>(valid, 0), source, tile.source_row, destination, destination_column,
+                    columns);
+    }
+  }
+
+  // Rows behind the valid ones are read where zeros stand.
+  [[gnu::noinline]] static void run_completed(int64_t valid, const uint8_t* source, int64_t source_row,
+                                              uint8_t* destination, int64_t destination_column,
+                                              int64_t columns) {
+    int64_t places[Block::kRows];
+    list_rows(valid, source, source_row, places);
+    if constexpr (Block::kTransposesParts) {
+      constexpr int64_t kHalf = Block::kRows / 2;
+      constexpr int64_t kFew = Block::kRows / 8;
+      if (valid > kHalf && valid <= kHalf + kFew) {
+        for (int64_t c = 0; c < columns; c += Block::kColumns) {
+          const int64_t at = std::min(c, columns - Block::kColumns);
+          Block::template transpose_few_rows<kFew>(
+              source + at * kSourceSize, Strided{source_row}, Listed{places + kHalf},
+              destination + at * destination_column, Strided{destination_column});
+        }
+        return;
+      }
+    }
+    run_strip(source, Listed{places}, destination, destination_column, columns);
+  }
+
+  // As many rows as a block has.
+  template <class Rows>
+  [[gnu::always_inline]] static void run_strip(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                               int64_t destination_column, int64_t columns) {
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose(source + at * kSourceSize, row_at, destination + at * destination_column,
+                       Strided{destination_column});
+    }
+  }
 };
 
 }  // namespace

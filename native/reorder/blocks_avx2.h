@@ -19,7 +19,6 @@ namespace {
 
 // Streaming stores need aligned lines; others are written the usual way.
 struct LineStores {
-  using Lines = LineStores;
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
   static constexpr bool kTransposesParts = false;

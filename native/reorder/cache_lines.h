@@ -35,20 +35,18 @@ constexpr int kSecondLevel = 2;
 // up the stores behind it. All at once, requests would hold up loads in turn, so each step takes its share.
 class LineRequests {
  public:
-  LineRequests() = default;
   LineRequests(const uint8_t* begin, int64_t bytes, int64_t steps)
       : next_(begin), end_(begin + bytes), bytes_a_step_((bytes / kLineBytes / steps + 1) * kLineBytes) {}
 
   void operator()() {
-    if (next_ == end_) return;
     const uint8_t* last = next_ + std::min<int64_t>(bytes_a_step_, end_ - next_);
     for (; next_ < last; next_ += kLineBytes) __builtin_prefetch(next_, 1);
   }
 
  private:
-  const uint8_t* next_ = nullptr;
-  const uint8_t* end_ = nullptr;
-  int64_t bytes_a_step_ = 0;
+  const uint8_t* next_;
+  const uint8_t* end_;
+  int64_t bytes_a_step_;
 };
 
 }  // namespace

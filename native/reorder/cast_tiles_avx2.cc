@@ -1,6 +1,5 @@
 // The leaves of cast_tiles.h with AVX2, F16C and FMA: the register blocks of blocks_avx2.h with rows that are
 // cast while they are loaded. Only this file and those of casts are compiled for them.
-#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -198,55 +197,40 @@ struct NarrowPairs : PairedRows {
 // Short rows that lie side by side in memory are read front to back by way of a buffer: processors follow
 // that by themselves, and a quarter of the bytes is left for the buffer. Float32 to int8: 17 instead of 12.5
 // GB/s; to 16 bits it is no faster.
-bool reads_front_to_back(const Panel& panel, const BlockMoves& block) {
-  return block.source_size == 4 * block.size && panel.stores == Stores::kStreaming &&
+template <class Load>
+bool reads_front_to_back(const Panel& panel) {
+  constexpr bool kIsQuarter = Load::kSourceSize == 4 * int64_t{sizeof(typename Load::Unit)};
+  return kIsQuarter && panel.stores == Stores::kStreaming &&
          panel.columns * panel.unit_bytes <= kMostDenseBytes &&
-         panel.row_stride == panel.columns * block.source_size;
+         panel.row_stride == panel.columns * Load::kSourceSize;
 }
 
-// The blocks of a pair of types.
-struct CastBlocks {
-  BlockMoves wide;
-  BlockMoves narrow;
-  BlockMoves half;
-  // As StreamedBlocks.
-  bool (*streamed)(const Tile&);
-};
-
-// Wide blocks come later where rows share sets of the cache, as half a line of each would be read again for
-// the other half, and where they are too high to stream whole lines.
-bool cast_panel(const Panel& panel, const CastBlocks& blocks) {
+// The blocks of a pair of types. `Wide` ones come later where rows share sets of the cache, as half a line of
+// each would be read again for the other half, and where they are too high to stream whole lines.
+template <class Load, class Wide, class Narrow, class Half>
+bool cast_panel(const Panel& panel) {
+  constexpr int64_t kLineRows = kLineBytes / int64_t{sizeof(typename Load::Unit)};
   const Panel one = merged(panel);
-  const auto& [wide, narrow, half, streamed] = blocks;
-  if (reads_front_to_back(one, wide)) return false;
-  const bool is_high = one.stores == Stores::kStreaming && wide.line_rows % wide.rows != 0;
-  const bool is_late = is_high || crowds_sets(one.row_stride, wide.rows);
-  const BlockMoves* order[] = {&wide, &narrow, &half};
-  if (is_late) std::rotate(order, order + 1, order + 3);
-  for (const BlockMoves* block : order) {
-    if (!block->fits(one.rows, one.columns)) continue;
-    at_steps(one, [&, run_streamed = streamed](const uint8_t* source, uint8_t* destination) {
+  if (reads_front_to_back<Load>(one)) return false;
+  const auto run = [&](auto block) {
+    at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
       const Tile tile{source,        destination,    one.columns,       one.rows,
                       one.zero_rows, one.row_stride, one.column_stride, one.stores};
-      if (!run_streamed(tile)) BlockTranspose::run(*block, tile);
+      if (StreamedBlocks<typename Load::Unit, Load>::run(tile)) return;
+      BlockTranspose<typename decltype(block)::type>::run(tile);
     });
-    return true;
-  }
-  return false;
-}
-
-template <class Load, class Wide, class Narrow, class Half>
-bool cast_with(const Panel& panel) {
-  static constexpr CastBlocks kBlocks{kMoves<Wide>, kMoves<Narrow>, kMoves<Half>,
-                                      StreamedBlocks<typename Load::Unit, Load>::run};
-  return cast_panel(panel, kBlocks);
+  };
+  const bool is_high = one.stores == Stores::kStreaming && kLineRows % Wide::kRows != 0;
+  if (is_high || crowds_sets(one.row_stride, Wide::kRows))
+    return with_block<Narrow, Half, Wide>(one.rows, one.columns, run);
+  return with_block<Wide, Narrow, Half>(one.rows, one.columns, run);
 }
 
 template <class Load, class T = typename Load::Unit>
-constexpr CastLeaf kLeaf = cast_with<Load, WideBlock<T, Load>, NarrowBlock<T, Load>, HalfBlock<T, Load>>;
+constexpr CastLeaf kLeaf = cast_panel<Load, WideBlock<T, Load>, NarrowBlock<T, Load>, HalfBlock<T, Load>>;
 template <Dtype from>
-constexpr CastLeaf kByteLeaf = cast_with<WideningLoad<from, 1>, TallBlock<from>, FlatBlock<from>,
-                                         WideBlock<uint32_t, WideningLoad<from, 1>>>;
+constexpr CastLeaf kByteLeaf = cast_panel<WideningLoad<from, 1>, TallBlock<from>, FlatBlock<from>,
+                                          WideBlock<uint32_t, WideningLoad<from, 1>>>;
 
 }  // namespace
 
@@ -270,8 +254,8 @@ CastLeaf cast_leaf__avx2(Dtype from, Dtype to) {
     case Dtype::kFloat16:
       return kLeaf<HalvingLoad<Dtype::kFloat16>>;
     case Dtype::kBfloat16:
-      return cast_with<HalvingLoad<Dtype::kBfloat16>, WidePairs, NarrowPairs,
-                       HalfBlock<uint16_t, HalvingLoad<Dtype::kBfloat16>>>;
+      return cast_panel<HalvingLoad<Dtype::kBfloat16>, WidePairs, NarrowPairs,
+                        HalfBlock<uint16_t, HalvingLoad<Dtype::kBfloat16>>>;
     case Dtype::kInt8:
       return kLeaf<QuarteringLoad<Dtype::kInt8>>;
     case Dtype::kUint8:

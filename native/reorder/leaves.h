@@ -39,16 +39,13 @@ namespace tilework {
 namespace {
 
 // Tiles with constant distances.
-inline void move_tiles(const Panel& one, void (*run)(const Tile&)) {
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    run({source, destination, one.columns, one.rows, one.zero_rows, one.row_stride, one.column_stride,
-         one.stores});
-  });
-}
-
-template <class Tiles>
+template <class AnyTiles>
 void move_tiles(const Panel& panel) {
-  move_tiles(merged(panel), Tiles::run);
+  const Panel one = merged(panel);
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    AnyTiles::run({source, destination, one.columns, one.rows, one.zero_rows, one.row_stride,
+                   one.column_stride, one.stores});
+  });
 }
 
 // Rows and columns with constant distances. Short rows that share sets of the cache are packed: the lines of
@@ -61,103 +58,96 @@ void move_even(const Panel& panel) {
   const bool is_crowded = kSize <= 2 && one.row_stride % kSetBytes == 0 && one.rows > kCrowd &&
                           one.zero_rows == 0 && one.columns * kSize <= kMaxEdgeBytes &&
                           one.columns * kSize > kLineBytes / 2 && one.stores == Stores::kCached;
-  is_crowded ? PackedRows<Machine, T>::move(one) : move_tiles(one, TilesOf<Machine, T>::run);
+  is_crowded ? PackedRows<Machine, T>::move(one) : move_tiles<TilesOf<Machine, T>>(one);
 }
 
+// Zeros that rows without a source are read from.
+constexpr int64_t kZeroBytes = 4096;
+alignas(kLineBytes) constexpr uint8_t kZeros[kZeroBytes] = {};
 constexpr int64_t kMostListed = 1024;
-
-// Panels of which rows or columns, or both, come from lists.
-class ListedPanel {
- public:
-  using Listing = void (*)(const uint8_t* source, const int64_t* row_at, int64_t rows, uint8_t* destination,
-                           Listed column_at, int64_t columns, LineRequests next);
-
-  // `listing` moves listed columns by blocks, as block.listed those with constant distances.
-  ListedPanel(const Panel& panel, const BlockMoves& block, Listing listing)
-      : one_(merged(panel)), block_(block), listing_(listing) {
-    if (one_.holes > 0 && one_.columns * block.size > kZeroBytes) one_ = panel;
-    // Whole blocks of zeros are stored; the others are read as rows.
-    const int64_t zeros = BlockMoves::whole(one_.zero_rows, block.rows);
-    if (zeros > 0 && one_.rows - zeros >= block.rows && one_.dropped == 0) {
-      stored_zeros_ = zeros * block.size;
-      one_.rows -= zeros;
-      one_.zero_rows -= zeros;
-      one_.holes -= zeros;
-    }
-  }
-
-  void run() {
-    // Beyond the caches long columns are packed, where one side has a list alone.
-    const bool packs = one_.stores == Stores::kStreaming && one_.dropped == 0 &&
-                       one_.columns >= piece_of(block_.source_size, block_.columns) &&
-                       (one_.column_at == nullptr || (one_.row_at == nullptr && one_.holes == 0));
-    at_steps(one_, [&](const uint8_t* source, uint8_t* destination) {
-      list_rows(source);
-      packs ? pack(source, destination) : transpose(source, destination);
-      const At column_at{one_.column_at, one_.column_stride};
-      for (int64_t c = 0; c < one_.columns && stored_zeros_ > 0; ++c) {
-        std::memset(destination + column_at(c) + one_.rows * block_.size, 0,
-                    static_cast<size_t>(stored_zeros_));
-      }
-    });
-  }
-
- private:
-  // Holes lie elsewhere for each step; the rest stays as it is.
-  void list_rows(const uint8_t* source) {
-    if (are_listed_ && one_.holes == 0) return;
-    are_listed_ = true;
-    const At row_at{one_.row_at, one_.row_stride};
-    const int64_t valid = one_.rows - one_.zero_rows;
-    for (int64_t r = 0; r < one_.rows; ++r)
-      rows_[r] = r >= valid || row_at(r) == kNoSource ? place_of_zeros(source) : row_at(r);
-  }
-
-  [[gnu::noinline]] void pack(const uint8_t* source, uint8_t* destination) const {
-    PackedTranspose(block_, source, {rows_, 0}, one_.rows, one_.rows, destination,
-                    {one_.column_at, one_.column_stride}, one_.columns, one_.stores)
-        .run();
-  }
-
-  void transpose(const uint8_t* source, uint8_t* destination) {
-    const int64_t bytes = one_.rows * one_.columns * block_.size;
-    const LineRequests next(destination + bytes, one_.inner.destination == bytes ? bytes : 0,
-                            one_.columns / block_.columns);
-    if (one_.dropped > 0) return transpose_kept(source, destination, next);
-    if (one_.column_at == nullptr) {
-      block_.listed(source, rows_, one_.rows, destination, Strided{one_.column_stride}, one_.columns, next);
-    } else {
-      listing_(source, rows_, one_.rows, destination, Listed{one_.column_at}, one_.columns, next);
-    }
-  }
-
-  // As many rows at a time as one block has, so that a dropped column needs room for no more.
-  void transpose_kept(const uint8_t* source, uint8_t* destination, LineRequests next) {
-    alignas(kLineBytes) uint8_t dropped[2 * kLineBytes];
-    int64_t columns[kMostListed];
-    for (int64_t r = 0; r < one_.rows; r += block_.rows) {
-      const int64_t row = std::min(r, one_.rows - block_.rows);
-      uint8_t* to = destination + row * block_.size;
-      const auto nowhere =
-          static_cast<int64_t>(reinterpret_cast<intptr_t>(dropped) - reinterpret_cast<intptr_t>(to));
-      for (int64_t c = 0; c < one_.columns; ++c)
-        columns[c] = one_.column_at[c] == kDropped ? nowhere : one_.column_at[c];
-      listing_(source, rows_ + row, block_.rows, to, Listed{columns}, one_.columns, next);
-    }
-  }
-
-  Panel one_;
-  const BlockMoves& block_;
-  Listing listing_;
-  // Bytes of zeros behind each column.
-  int64_t stored_zeros_ = 0;
-  bool are_listed_ = false;
-  int64_t rows_[kMostListed];
-};
 
 template <class Block>
 void move_listed(const Panel& panel) {
-  ListedPanel(panel, kMoves<Block>, MovesOf<Block>::template listed<Listed>).run();
+  Panel one = merged(panel);
+  if (one.holes > 0 && one.columns * int64_t{sizeof(typename Block::Unit)} > kZeroBytes) one = panel;
+  // Whole blocks of zeros are stored; the others are read as rows.
+  const int64_t zeros = one.zero_rows / Block::kRows * Block::kRows;
+  const bool stores_zeros = zeros > 0 && one.rows - zeros >= Block::kRows && one.dropped == 0;
+  if (stores_zeros) {
+    one.rows -= zeros;
+    one.zero_rows -= zeros;
+    one.holes -= zeros;
+  }
+  const int64_t bytes = one.rows * one.columns * int64_t{sizeof(typename Block::Unit)};
+  const int64_t strip = one.columns;
+  int64_t rows[kMostListed];
+  int64_t columns[kMostListed];
+  alignas(kLineBytes) uint8_t dropped[2 * kLineBytes];
+  const int64_t valid = one.rows - one.zero_rows;
+  const auto list_rows = [&](const uint8_t* source) {
+    const auto zeros =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
+    for (int64_t r = 0; r < one.rows; ++r) {
+      const int64_t at = one.row_at == nullptr ? r * one.row_stride : one.row_at[r];
+      rows[r] = r >= valid || at == kNoSource ? zeros : at;
+    }
+    return Listed{rows};
+  };
+  // Rows that are written to `dropped` begin there, whichever they are.
+  const auto list_columns = [&](uint8_t* destination) {
+    const auto nowhere =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(dropped) - reinterpret_cast<intptr_t>(destination));
+    for (int64_t c = 0; c < one.columns; ++c)
+      columns[c] = one.column_at[c] == kDropped ? nowhere : one.column_at[c];
+    return Listed{columns};
+  };
+  // Beyond the caches long columns are packed, where one side has a list alone: that keeps the code small.
+  const bool is_long = one.stores == Stores::kStreaming && one.dropped == 0 &&
+                       one.columns >= PackedTranspose<Block, Listed, Strided>::kPiece;
+  const bool packs_rows = is_long && one.column_at == nullptr && one.rows <= kMostListed;
+  const bool packs_columns = is_long && one.column_at != nullptr && one.row_at == nullptr && one.holes == 0;
+  const auto pack = [&](const uint8_t* source, auto row_at, uint8_t* destination, auto column_at) {
+    PackedTranspose<Block, decltype(row_at), decltype(column_at)>::run(
+        source, row_at, one.rows, one.rows, destination, column_at, one.columns, one.stores);
+  };
+  const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
+    const LineRequests next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
+                            one.columns / Block::kColumns);
+    if (one.dropped > 0) {
+      // As many rows at a time as one block has, so that a dropped column needs room for no more.
+      for (int64_t r = 0; r < one.rows; r += Block::kRows) {
+        const int64_t row = std::min(r, one.rows - Block::kRows);
+        uint8_t* to = destination + row * int64_t{sizeof(typename Block::Unit)};
+        transpose_places<Block>(source, row_at.from(row), Block::kRows, to, list_columns(to), one.columns,
+                                strip, next);
+      }
+    } else if (one.column_at == nullptr) {
+      transpose_places<Block>(source, row_at, one.rows, destination, Strided{one.column_stride}, one.columns,
+                              strip, next);
+    } else {
+      transpose_places<Block>(source, row_at, one.rows, destination, Listed{one.column_at}, one.columns,
+                              strip, next);
+    }
+  };
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    if (packs_rows) {
+      pack(source, list_rows(source), destination, Strided{one.column_stride});
+    } else if (packs_columns) {
+      pack(source, Strided{one.row_stride}, destination, Listed{one.column_at});
+    } else if (one.holes > 0) {
+      with_columns(source, destination, list_rows(source));
+    } else if (one.row_at == nullptr) {
+      with_columns(source, destination, Strided{one.row_stride});
+    } else {
+      with_columns(source, destination, Listed{one.row_at});
+    }
+    if (stores_zeros) {
+      constexpr int64_t kSize = sizeof(typename Block::Unit);
+      const At column_at{one.column_at, one.column_stride};
+      for (int64_t c = 0; c < one.columns; ++c)
+        std::memset(destination + column_at(c) + one.rows * kSize, 0, static_cast<size_t>(zeros * kSize));
+    }
+  });
 }
 
 // Units of any size: even ones as chains of runs, others one by one.
@@ -317,21 +307,12 @@ class PanelLeaves {
     }
     if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<Machine, T>};
     if (shape.rows > kMostListed || (shape.dropped > 0 && shape.columns > kMostListed)) return {};
-    return first_listed<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
-                        typename Machine::template Half<T>, typename Machine::template Thin<T>>(shape);
-  }
-
-  // The first block that is no larger than the panel; some may be void.
-  template <class... Blocks>
-  static Leaf first_listed(const PanelShape& shape) {
     Leaf leaf{};
-    const auto fits = [&]<class Block>(std::type_identity<Block>) {
-      if constexpr (!std::is_void_v<Block>) {
-        if (kMoves<Block>.fits(shape.rows, shape.columns)) leaf = {"listed", move_listed<Block>};
-      }
-      return leaf.run != nullptr;
-    };
-    static_cast<void>((... || fits(std::type_identity<Blocks>{})));
+    with_block<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
+               typename Machine::template Half<T>, typename Machine::template Thin<T>>(
+        shape.rows, shape.columns, [&](auto block) {
+          leaf = {"listed", move_listed<typename decltype(block)::type>};
+        });
     return leaf;
   }
 

@@ -8,73 +8,80 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "reorder/any_tile.h"
 #include "reorder/cache_sets.h"
+#include "reorder/transpose_places.h"
 
 namespace tilework {
 namespace {
 
+// Blocks of most rows first.
+template <class Wide, class Narrow, class Half>
 class OddRows {
  public:
   // False where the rectangle is another.
-  [[gnu::always_inline]] static bool run(const Tile& tile, const TileBlocks& blocks) {
-    const BlockMoves& wide = *blocks.wide;
-    const int64_t columns = std::max({wide.columns, blocks.narrow->columns, blocks.half->columns});
-    // Of longer ones a block more or less is little.
-    const bool is_odd = tile.rows * wide.size <= 2 * kLineBytes && tile.rows > blocks.narrow->rows &&
-                        BlockMoves::whole(tile.rows, wide.rows) != tile.rows;
-    const bool fits = is_odd && tile.zero_rows == 0 && tile.columns >= columns &&
-                      tile.stores == Stores::kCached && !crowds_sets(tile.destination_column, columns);
-    if (fits) OddRows(tile, blocks).run(columns);
-    return fits;
+  static bool run(const Tile& tile) {
+    const bool fits = tile.rows > Narrow::kRows && tile.rows % Wide::kRows != 0 && tile.zero_rows == 0 &&
+                      tile.rows * kSize <= kLongestColumn && tile.columns >= kColumns &&
+                      tile.stores == Stores::kCached && !crowds_sets(tile.destination_column, kColumns);
+    if (!fits) return false;
+    for (int64_t c = columns_written_over(tile); c < tile.columns; c += kStrip) {
+      const int64_t first = std::min(c, tile.columns - kColumns);
+      move(tile, first, std::min(kStrip, tile.columns - first));
+    }
+    return true;
   }
 
  private:
-  OddRows(const Tile& tile, const TileBlocks& blocks)
-      : tile_(tile), wide_(*blocks.wide), narrow_(*blocks.narrow), half_(*blocks.half) {}
-
-  [[gnu::noinline]] void run(int64_t columns) {
-    const int64_t strip = 256 / wide_.size;
-    for (int64_t c = columns_written_over(); c < tile_.columns; c += strip) {
-      const int64_t first = std::min(c, tile_.columns - columns);
-      move(first, std::min(strip, tile_.columns - first));
-    }
-  }
+  static constexpr auto kSize = static_cast<int64_t>(sizeof(typename Wide::Unit));
+  // Of longer ones a block more or less is little.
+  static constexpr int64_t kLongestColumn = 2 * kLineBytes;
+  static constexpr int64_t kColumns = std::max({Wide::kColumns, Narrow::kColumns, Half::kColumns});
+  static constexpr int64_t kStrip = 256 / kSize;
 
   // How many columns are written as wide as a block, what is too much for the next one to write over. Not the
-  // last ones, behind which other things stand. In place of rows that are not there others are read.
-  int64_t columns_written_over() {
-    if (tile_.rows > wide_.rows || tile_.destination_column != tile_.rows * wide_.size) return 0;
-    const int64_t half = wide_.rows / 2;
-    const bool is_few = tile_.rows <= half + wide_.rows / 8;
-    int64_t more[kMostBlockRows / 2];
-    for (int64_t i = 0; i < half; ++i) more[i] = std::min(half + i, tile_.rows - 1) * tile_.source_row;
-    const int64_t columns = BlockMoves::whole(tile_.columns - 1, wide_.columns);
-    if (columns > 0) {
-      wide_.few_rows(is_few ? BlockPart::kFew : BlockPart::kHalf, tile_.source, tile_.source_row, more,
-                     tile_.destination, tile_.destination_column, columns);
+  // last ones, behind which other things stand.
+  static int64_t columns_written_over(const Tile& tile) {
+    constexpr int64_t kFew = Wide::kRows / 8;
+    if (tile.rows > Wide::kRows || tile.destination_column != tile.rows * kSize) return 0;
+    if (tile.rows <= kHalfOfRows + kFew) return write_over<kFew>(tile);
+    return write_over<kHalfOfRows>(tile);
+  }
+
+  static constexpr int64_t kHalfOfRows = Wide::kRows / 2;
+
+  // Of at most `kMore` rows more than half a block has; in place of those that are not there others are read.
+  template <int64_t kMore>
+  [[gnu::noinline]] static int64_t write_over(const Tile tile) {
+    int64_t more[kMore];
+    for (int64_t i = 0; i < kMore; ++i) more[i] = std::min(kHalfOfRows + i, tile.rows - 1) * tile.source_row;
+    int64_t c = 0;
+    for (; c + Wide::kColumns < tile.columns; c += Wide::kColumns) {
+      Wide::template transpose_few_rows<kMore>(tile.source + c * kSize, Strided{tile.source_row},
+                                               Listed{more}, tile.destination + c * tile.destination_column,
+                                               Strided{tile.destination_column});
     }
-    return columns;
+    return c;
   }
 
-  void move(int64_t first, int64_t columns) {
+  static void move(const Tile& tile, int64_t first, int64_t columns) {
     int64_t r = 0;
-    for (; tile_.rows - r >= wide_.rows; r += wide_.rows) strip(wide_, first, columns, r);
-    for (; tile_.rows - r > half_.rows; r += narrow_.rows)
-      strip(narrow_, first, columns, std::min(r, tile_.rows - narrow_.rows));
-    if (r < tile_.rows) strip(half_, first, columns, tile_.rows - half_.rows);
+    for (; tile.rows - r >= Wide::kRows; r += Wide::kRows) strip<Wide>(tile, first, columns, r);
+    for (; tile.rows - r > Half::kRows; r += Narrow::kRows) {
+      strip<Narrow>(tile, first, columns, std::min(r, tile.rows - Narrow::kRows));
+    }
+    if (r < tile.rows) strip<Half>(tile, first, columns, tile.rows - Half::kRows);
   }
 
-  void strip(const BlockMoves& block, int64_t first, int64_t columns, int64_t r) {
-    block.even(tile_.source + r * tile_.source_row + first * block.size, tile_.source_row, block.rows,
-               tile_.destination + first * tile_.destination_column + r * block.size,
-               tile_.destination_column, columns);
+  template <class Block>
+  [[gnu::noinline]] static void strip(const Tile tile, int64_t first, int64_t columns, int64_t r) {
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose(source + at * kSize, Strided{tile.source_row},
+                       destination + at * tile.destination_column, Strided{tile.destination_column});
+    }
   }
-
-  const Tile& tile_;
-  const BlockMoves& wide_;
-  const BlockMoves& narrow_;
-  const BlockMoves& half_;
 };
 
 }  // namespace

@@ -67,7 +67,6 @@ TILEWORK_INLINE void interleave(uint8x16_t (&rows)[kCount]) {
 }
 
 struct LineStores {
-  using Lines = LineStores;
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
   static constexpr bool kTransposesParts = false;

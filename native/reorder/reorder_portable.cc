@@ -19,11 +19,9 @@ struct PlainBlock {
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
   static constexpr bool kTransposesParts = false;
-  struct Lines {
-    static void store_line(uint8_t* destination, const uint8_t* line, Stores) {
-      std::memcpy(destination, line, kLineBytes);
-    }
-  };
+  static void store_line(uint8_t* destination, const uint8_t* line, Stores) {
+    std::memcpy(destination, line, kLineBytes);
+  }
   template <class Rows, class Columns>
   static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination, Columns column_at) {
     Unit turned[kColumns][kRows];

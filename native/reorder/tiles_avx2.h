@@ -24,9 +24,7 @@ struct SpecialTiles : Channels<T, PixelsAvx2<T>> {
     if (StreamedBlocks<T>::run(tile)) return true;
     if constexpr (sizeof(T) <= 4) {
       if (Channels<T, PixelsAvx2<T>>::run(tile)) return true;
-      static constexpr TileBlocks kBlocks{&kMoves<WideBlock<T>>, &kMoves<NarrowBlock<T>>,
-                                          &kMoves<HalfBlock<T>>, nullptr};
-      return OddRows::run(tile, kBlocks);
+      return OddRows<WideBlock<T>, NarrowBlock<T>, HalfBlock<T>>::run(tile);
     }
     return Channels<T, PixelsAvx2<T>>::run(tile);
   }
