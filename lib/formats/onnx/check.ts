@@ -21,6 +21,7 @@ import { DEFAULT_LIMITS, FORMAT_NAME, quote } from './schema.js'
 import { StringFieldTensor } from './tensor/strings.js'
 import type { TensorTable } from './tensor/table.js'
 import { FileTensors, type ListedTensors } from './tensor/tensor_list.js'
+import { checkTypes } from './type_rules.js'
 import { validateFile } from './validate.js'
 import { walkFile } from './walk.js'
 
@@ -40,8 +41,10 @@ export async function check(source: ByteSource, options: ReadOptions): Promise<F
   await checkPayloads(listed, report)
   await checkChecksums(ranges, files.sources, report)
   if (message === 'ModelProto') {
-    await checkGraphs(source, budget, report)
+    const nodes = await checkGraphs(source, budget, report)
     await checkFunctions(source, budget, report)
+    const isSound = report.findings().every(({ severity }) => severity !== 'error')
+    if (level === 'strict' && isSound) checkTypes(source, files.byLocation, nodes, report)
   }
   return report.findings()
 }

@@ -24,8 +24,12 @@ import {
 } from './protobuf/wire.js'
 import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
 
-/** Checks the main graph, its subgraphs and the bodies of functions. */
-export async function checkGraphs(source: ByteSource, budget: Budget, report: Report): Promise<void> {
+/**
+ * Checks the main graph, its subgraphs and the bodies of functions.
+ *
+ * @returns the number of their nodes
+ */
+export async function checkGraphs(source: ByteSource, budget: Budget, report: Report): Promise<number> {
   const walker = new GraphWalker(source, budget, report)
   try {
     await walkSource(walker.model(source.byteLength), walker.cursor)
@@ -33,6 +37,7 @@ export async function checkGraphs(source: ByteSource, budget: Budget, report: Re
     if (!(error instanceof FileFault)) throw error
     report.broken(error.code, error.message, { path: '', offset: error.offset })
   }
+  return walker.nodeCount
 }
 
 /** The bytes of a message. */
@@ -195,6 +200,7 @@ const MAIN_GRAPH = 'graph'
 
 class GraphWalker {
   readonly cursor: WireCursor
+  nodeCount = 0
   readonly #names = new NameTable()
   readonly #definitions = new Definitions(this.#names)
   /** Number of the empty name, which stands for an omitted value. */
@@ -262,6 +268,7 @@ class GraphWalker {
   }
 
   #leave(scope: Scope, outputs: NumberList, offset: number): void {
+    this.nodeCount += scope.nodeCount
     this.#definitions.withProducers(scope, () => this.#checkOrder(scope))
     this.#checkOutputs(scope, outputs, offset)
     this.#definitions.leave(scope)

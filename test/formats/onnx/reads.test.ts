@@ -15,8 +15,8 @@ import {
 
 const NODES = 5000
 
-/** Walks over a graph that a strict check makes: listing, external files, validation, and one for each kind of name. */
-const WALKS = 12
+/** Walks over a graph that a strict check makes: listing, external files, validation, one for each kind of name, inference. */
+const WALKS = 16
 
 class ReadCounter extends CountingSource {
   reads = 0

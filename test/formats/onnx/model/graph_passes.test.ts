@@ -22,6 +22,9 @@ const float = (name: string, value: number): Bytes =>
   tensorProto({ dims: [], type: 1, name, values: field(9, new Uint8Array(Float32Array.of(value).buffer)) })
 const attribute = (name: string, type: number, value: Bytes): Bytes =>
   join(field(1, name), value, int(20, type))
+/** A node of an operator whose types nobody knows. */
+const ownNode = (inputs: readonly string[], output: string): Bytes =>
+  join(nodeProto({ inputs, outputs: [output] }), field(7, 'own'))
 const body = (graph: Bytes): Bytes => attribute('body', 5, field(6, graph))
 
 const graphOf = ({ onnx }: OpenFile): Graph => onnx!.graph
@@ -90,7 +93,7 @@ describe('constants', () => {
     constant('f', attribute('value_float', 1, fixed(2, new Uint8Array(Float32Array.of(-0).buffer)))),
     constant('is', attribute('value_ints', 7, field(8, join(varint(3), varint(-1))))),
     constant('s', attribute('value_string', 3, field(4, 'text'))),
-    nodeProto({ inputs: ['t', 'f', 'is', 's'], outputs: ['y'] }),
+    ownNode(['t', 'f', 'is', 's'], 'y'),
   ]
 
   it('convert to initializers and back to nodes', async () => {
@@ -153,7 +156,7 @@ describe('deduplicateInitializers', () => {
       ...[float('zero', 0), float('minus', -0), float('nan', Number.NaN), float('nan2', Number.NaN)],
     ]
     const nodes = [
-      nodeProto({ inputs: ['b', 'c', 'zero', 'minus', 'nan', 'nan2', 'x'], outputs: ['y'] }),
+      ownNode(['b', 'c', 'zero', 'minus', 'nan', 'nan2', 'x'], 'y'),
       nodeProto({ outputs: ['z'], attributes: [body(inner)] }),
     ]
     const model = modelProto({ nodes, initializers, inputs: ['x'], outputs: ['y', 'out', 'z'] })
