@@ -63,7 +63,14 @@ function checkContent(tarball) {
   const entries = ENTRIES.flatMap((entry) =>
     ['js', 'cjs', 'd.ts', 'd.cts'].map((ending) => `dist/${entry}.${ending}`),
   )
-  for (const file of [...entries, 'dist/cli/main.js', 'README.md', 'LICENSE']) {
+  for (const file of [
+    ...entries,
+    'dist/cli/main.js',
+    'dist/view/index.html',
+    'dist/view/page.js',
+    'README.md',
+    'LICENSE',
+  ]) {
     assert.ok(files.includes(`package/${file}`), `${file} is missing`)
   }
   assert.equal(files.filter((file) => file.endsWith('.node')).length, shippedBinaries().length)

@@ -17,8 +17,17 @@ import {
   stringTensor,
   tensor,
 } from '../../lib/index.js'
-import type { TensorColumns, TileFacts } from '../../lib/view/protocol.js'
+import { LAYOUT_NAMES, parseLayout } from '../../lib/layout.js'
+import { onnxToTmfile } from '../../lib/tmfile.js'
+import type {
+  BoundLayout,
+  GraphColumns,
+  PlaneOffsets,
+  TensorColumns,
+  TileFacts,
+} from '../../lib/view/protocol.js'
 import { startViewServer, type ViewServer } from '../../lib/view/server/server.js'
+import { floats, OnnxNet } from '../bridges/onnx_tmfile/onnx_net.js'
 
 let server: ViewServer
 const opened: OpenFile[] = []
@@ -280,6 +289,127 @@ describe('answers', () => {
 
   it('refuses more values than a screen shows', async () => {
     expect((await ask(below('api/values?file=0&tensor=plain&rows=0,99'))).status).toBe(400)
+  })
+})
+
+describe('layouts', () => {
+  it.each(LAYOUT_NAMES)('%s: every element is in the slot that its offset names', async (name) => {
+    const layout = parseLayout(name)
+    const shape = storedShape(name)
+    const { elements, byteLength } = layout.storage(shape, { dtype: 'float16' })
+    const query = `name=${name}&shape=${shape}&dtype=float16`
+    const bound = await api<BoundLayout>(`layout?${query}&count=4096`)
+    expect(bound).toMatchObject({ name: layout.name, elements, byteLength, start: 0 })
+    expect(bound.elements % bound.blockLength).toBe(0)
+    const plane = await api<PlaneOffsets>(
+      `offsets?${query}&rowAxis=1&columnAxis=0&fixed=${bound.shape.map(() => 0)}`,
+    )
+    for (const [at, offset] of plane.offsets.entries()) {
+      const index = [at % plane.columns, Math.floor(at / plane.columns)]
+      if (offset < bound.cells.length) expect(bound.cells[offset]!.slice(0, 2)).toEqual(index)
+      expect(layout.offsetOf(shape, [...index, ...shape.slice(2).map(() => 0)], { dtype: 'float16' })).toBe(
+        offset,
+      )
+    }
+    const elementsFound = bound.cells.filter((cell) => cell !== null).length
+    if (elements <= 4096) expect(elementsFound).toBe(shape.reduce((all, extent) => all * extent, 1))
+  })
+
+  it('explains a reorder, and says what is wrong with a shape', async () => {
+    const { text } = await api<{ text: string }>('explain?from=bfyx&to=byxf&shape=1,3,8,8&dtype=uint8')
+    expect(text).toContain('bfyx to byxf')
+    const { status, body } = await ask(below('api/layout?name=bfyx&shape=1,2,3,4,5'))
+    expect(status).toBe(400)
+    expect(JSON.parse(body.toString())).toMatchObject({ error: { code: 'ERR_LAYOUT_SHAPE' } })
+  })
+})
+
+/** A shape that a layout stores: images and Winograd filters take some extents only. */
+function storedShape(name: string): number[] {
+  const layout = parseLayout(name)
+  const usual = [2, 5, 3, 2, 2, 1, 1, 2].slice(0, layout.axes.length || 2)
+  for (const shape of [usual, ...shapesOf(4)]) {
+    try {
+      layout.storage(shape, { dtype: 'float16' })
+      return shape
+    } catch {}
+  }
+  throw new Error(`no shape for ${name}`)
+}
+
+function* shapesOf(rank: number): Generator<number[]> {
+  if (rank === 0) return yield []
+  for (const rest of shapesOf(rank - 1)) for (const extent of [1, 3, 4, 5, 8, 16]) yield [...rest, extent]
+}
+
+describe('graphs', () => {
+  it('number values, name subgraphs and fused activations, and place findings', async () => {
+    const net = new OnnxNet()
+    const convolved = net.op('Conv', [[1, 3, 8, 8], floats(8, 3, 3, 3), floats(8)], { pads: [1, 1, 1, 1] })
+    const onnx = net.out(net.op('Relu', [convolved]))
+    const { model: tmfile } = await onnxToTmfile(onnx)
+    const inner = new OnnxNet()
+    const chosen = inner.out(inner.op('Neg', [inner.input([2])])).graph
+    onnx.graph.addInput('condition', { kind: 'tensor', dtype: 'bool', shape: [] })
+    onnx.graph.addNode({
+      opType: 'If',
+      name: 'branch',
+      inputs: ['condition'],
+      outputs: ['z'],
+      attributes: {
+        then_branch: { type: 'GRAPH', value: chosen },
+        else_branch: { type: 'GRAPH', value: chosen },
+      },
+    })
+    const finding = { severity: 'error', code: 'ERR_GRAPH', offset: 0, message: 'made up' } as const
+    const paths = [
+      'graph.node[1].input',
+      'nodes[2].params',
+      'graph.node[2].attribute[0].g.node[0]',
+      'tensors[4]',
+    ]
+    const models = [await serialize(onnx), await serialize(tmfile)]
+    const modelFiles = await Promise.all(models.map((bytes) => open(bytes)))
+    const other = await startViewServer(
+      modelFiles.map((file) => ({
+        name: 'model',
+        file,
+        check: async () => paths.map((path) => ({ ...finding, path })),
+      })),
+      0,
+    )
+    const answer = async <T>(path: string): Promise<T> =>
+      (await (await fetch(`${other.url}api/${path}`)).json()) as T
+    const graph = await answer<GraphColumns>('graph?file=0')
+    expect(graph.operators).toEqual(['Conv', 'Relu', 'If'])
+    expect(graph.subgraphs).toEqual([
+      [2, 1],
+      [2, 2],
+    ])
+    expect((await answer<{ path: string }[]>('graphs?file=0')).map(({ path }) => path)).toEqual([
+      '',
+      'branch.then_branch',
+      'branch.else_branch',
+    ])
+    const nameOf = (value: number): string => graph.values[value]!
+    expect(graph.inputs[1]!.map(nameOf)).toEqual(graph.outputs[0]!.map(nameOf))
+    expect(graph.tensors[graph.inputs[0]![1]!]).toBe(0)
+    const types = await answer<Record<string, string>>('types?file=0')
+    expect(types[nameOf(graph.outputs[0]![0]!)]).toBe('float32 [1, 8, 8, 8]')
+    const ofTmfile = await answer<GraphColumns>('graph?file=1')
+    const activations = ofTmfile.operators.flatMap((operator, node) =>
+      operator === 'Convolution' ? [ofTmfile.activations[node]] : [],
+    )
+    expect(activations).toEqual(['ReLU'])
+    const found = await answer<{ node: number; graph: number }[]>('findings?file=0')
+    expect(found.map(({ node, graph: at }) => [node, at])).toEqual([
+      [1, 0],
+      [2, 0],
+      [-1, -1],
+      [-1, -1],
+    ])
+    await other.close()
+    for (const file of modelFiles) file.close()
   })
 })
 

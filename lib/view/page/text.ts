@@ -20,7 +20,15 @@ export function countText(count: number): string {
 export function numberText(value: number | string | boolean | null): string {
   if (value === null) return '–'
   if (typeof value !== 'number' || Number.isInteger(value)) return String(value)
-  return String(Number(value.toPrecision(6)))
+  return digitsText(value, 6)
+}
+
+/** Very large and very small numbers have an exponent, so that every text is short. */
+export function digitsText(value: number, digits: number): string {
+  const size = Math.abs(value)
+  const rounded = Number(value.toPrecision(digits))
+  if (size === 0 || !Number.isFinite(size) || (size >= 1e-4 && size < 1e8)) return String(rounded)
+  return rounded.toExponential()
 }
 
 export function shapeText(shape: readonly number[]): string {

@@ -248,6 +248,8 @@ function EdgeLine({ edge, graph, placed, hasText }: EdgeProps) {
   const [x1, x2] = [placed.x[edge.from]!, placed.x[edge.to]!]
   const [y1, y2] = [placed.y[edge.from]! + BOX_HEIGHT / 2, placed.y[edge.to]! - BOX_HEIGHT / 2]
   const bend = Math.max(12, (y2 - y1) / 2)
+  // Texts stand outside, where edges meet at one box.
+  const isRightward = x2 > x1 + LABEL_DROP
   // Types are `float32 [1, 3, 8, 8]`; an edge shows the shape alone.
   const shape = /\[(.*?)\]/.exec(graph.columns.types[edge.value] ?? '')?.[1]
   return (
@@ -255,8 +257,9 @@ function EdgeLine({ edge, graph, placed, hasText }: EdgeProps) {
       <path d={`M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`} />
       {shape !== undefined && hasText && (
         <text
-          x={x1 + (x2 - x1) * Math.min(0.5, LABEL_DROP / (y2 - y1)) + 4}
+          x={x1 + (x2 - x1) * Math.min(0.5, LABEL_DROP / (y2 - y1)) + (isRightward ? -4 : 4)}
           y={y1 + Math.min((y2 - y1) / 2, LABEL_DROP) + 4}
+          text-anchor={isRightward ? 'end' : 'start'}
         >
           {shape.replaceAll(', ', '×')}
         </text>

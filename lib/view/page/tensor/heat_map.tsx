@@ -17,7 +17,7 @@ import {
 import { Choice } from '../parts/parts.js'
 import { type Loaded, useLoad } from '../parts/use_load.js'
 import { useWidth } from '../parts/use_width.js'
-import { countText, numberText } from '../text.js'
+import { countText, digitsText, numberText } from '../text.js'
 import { type Extents, indexText, type PlaneChoice } from './axes.js'
 
 /** The visible rectangle of the plane. */
@@ -315,8 +315,7 @@ function draw(canvas: HTMLCanvasElement, tile: Tile, palette: Palette, isSparse:
     const [row, column] = [Math.floor(at / tile.cellColumns), at % tile.cellColumns]
     context.fillStyle =
       tile.marks[at]! & MARK.empty || isLight(palette, shareOf(tile, value)) ? '#000' : '#fff'
-    const text =
-      tile.marks[at]! & MARK.empty ? markText(tile.marks[at]!) : String(Number(value.toPrecision(4)))
+    const text = tile.marks[at]! & MARK.empty ? markText(tile.marks[at]!) : digitsText(value, 4)
     context.fillText(text, (column + 0.5) * cell.width, (row + 0.5) * cell.height, cell.width - 4 * scale)
   }
 }

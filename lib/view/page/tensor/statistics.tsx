@@ -5,7 +5,7 @@ import type { Meaning, StatisticsAnswer, TensorFacts } from '../../protocol.js'
 import { ask } from '../api.js'
 import { Awaited, Choice, Facts } from '../parts/parts.js'
 import { useLoad } from '../parts/use_load.js'
-import { countText, numberText } from '../text.js'
+import { countText, digitsText, numberText } from '../text.js'
 
 /** Larger tensors are counted on request: reading them takes seconds. */
 const EAGER_BYTES = 256 * 1024 * 1024
@@ -70,7 +70,8 @@ function Histogram({ histogram }: { histogram: Bins }) {
   const most = Math.max(...counts)
   const x = scaleLinear([start, start + width * counts.length], [LEFT, WIDTH - 8])
   const y = (scale === 'linear' ? scaleLinear() : scaleSymlog()).domain([0, most]).range([HEIGHT - BOTTOM, 8])
-  const ticks = scale === 'linear' ? scaleLinear([0, most], [0, 1]).ticks(4) : powersUpTo(most)
+  const ticks =
+    scale === 'linear' ? scaleLinear([0, most], [0, 1]).ticks(4).filter(Number.isInteger) : powersUpTo(most)
   const text = `Histogram of ${counts.length} bins from ${numberText(start)} to ${numberText(start + width * counts.length)}; the fullest has ${countText(most)} values.`
   return (
     <figure>
@@ -100,9 +101,9 @@ function Histogram({ histogram }: { histogram: Bins }) {
             </rect>
           )
         })}
-        {x.ticks(6).map((tick) => (
+        {x.ticks(5).map((tick) => (
           <text key={tick} x={x(tick)} y={HEIGHT - 6} text-anchor="middle">
-            {numberText(tick)}
+            {digitsText(tick, 3)}
           </text>
         ))}
       </svg>
