@@ -239,6 +239,10 @@ describe('answers', () => {
     expect(found.histogram.counts.reduce((sum, count) => sum + count)).toBe(1797)
   })
 
+  it('counts the entries of a sparse tensor, not the zeros between them', async () => {
+    expect(await api('statistics?file=2&tensor=0')).toMatchObject({ count: 2, min: 3, max: 5, zeros: 0 })
+  })
+
   it('shows values with their bits and offsets', async () => {
     const at = 'file=0&tensor=plain&fixed=1,0,0&rows=2,4&columns=28,30'
     const window = await api<{ values: unknown[]; codes: string[]; offsets: number[] }>(`values?${at}`)

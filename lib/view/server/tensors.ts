@@ -1,7 +1,9 @@
 /** Files and tensors: what `inspect` says of them. */
+import { MemorySource } from '../../bytes/memory.js'
 import { TileworkError } from '../../errors.js'
 import type { ModelDescription } from '../../formats/model_description.js'
 import { summarizeTensor, type TensorSummary } from '../../pipeline/tensor_summary.js'
+import { StoredTensor } from '../../tensor/dense.js'
 import { dequantize } from '../../tensor/quantize.js'
 import { sparseAsDense } from '../../tensor/sparse_differences.js'
 import { stats } from '../../tensor/stats.js'
@@ -107,6 +109,16 @@ export async function statisticsOf(
 ): Promise<StatisticsAnswer> {
   const found = files.tensorOf(parameters)
   const bins = parameters.whole('bins', 2, 1024, 64)
-  const numbers = await numbersOf(found, parameters.oneOf('as', MEANINGS, 'codes'))
+  const meaning = parameters.oneOf('as', MEANINGS, 'codes')
+  // Zeros between the entries may be more than anybody can count.
+  const numbers =
+    found.tensor.kind === 'sparse' ? await entriesOf(found.tensor) : await numbersOf(found, meaning)
   return (await stats(numbers, { bins, signal })) as StatisticsAnswer
+}
+
+/** The values of a sparse tensor's entries, without their places. */
+async function entriesOf(tensor: SparseTensor): Promise<DenseTensor> {
+  const { dtype, name, entryCount } = tensor
+  const source = new MemorySource(await tensor.values())
+  return new StoredTensor({ source, start: 0, dtype, shape: [entryCount], name })
 }

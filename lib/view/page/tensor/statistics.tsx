@@ -24,7 +24,7 @@ export function Statistics({ file, facts, meaning }: Props) {
   const found = useLoad(key, (signal) => ask<StatisticsAnswer>('statistics', query, signal))
   return (
     <section aria-label="Statistics">
-      <h2>Statistics</h2>
+      <h2>{facts.kind === 'sparse' ? 'Statistics of the entries' : 'Statistics'}</h2>
       {isWanted ? (
         <Awaited loaded={found}>{(answer) => <Numbers answer={answer} />}</Awaited>
       ) : (
