@@ -1,16 +1,18 @@
 /** Opens a file of any known format: detects the format, lets its reader check the headers, and provides the tensors. */
 import { inspect } from 'node:util'
 
+import { MemorySource } from '../bytes/memory.js'
 import { type OpenSourceOptions, openSource, pathOfUrl, type SourceInput } from '../bytes/open_source.js'
+import { DEFAULT_INPUT_BYTES } from '../bytes/receive.js'
 import { checkRemoteOptions, type RemoteOptions } from '../bytes/remote/remote_options.js'
-import { openRemote, remoteUrl, siblingUrl } from '../bytes/remote/schemes.js'
+import { isRemoteSource, openRemote, remoteUrl, siblingUrl } from '../bytes/remote/schemes.js'
 import { urlLabel } from '../bytes/remote/url_scheme.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
-import type { ReadOptions, TensorList } from '../formats/format.js'
+import type { FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
 import { checkLimits, type InputLimits } from '../formats/limits.js'
 import type { FileMessage, OnnxModel } from '../formats/onnx/index.js'
 import {
@@ -159,7 +161,9 @@ export function openedFile(content: unknown): OpenedFile | undefined {
 export async function open(input: Input, given: OpenOptions = {}): Promise<OpenFile> {
   const options = copyOptions(given)
   const checked = checkOptions(options)
-  const { source, detected } = await openWithFormat(input, options)
+  const opened = await openWithFormat(input, options)
+  const { detected } = opened
+  let { source } = opened
   const siblings = new SiblingFiles(input, options)
   const close = (closeOptions?: { readonly revoke?: boolean }): void => {
     source.close?.(closeOptions)
@@ -170,6 +174,7 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     const { entry } = detected
     const format = await entry.load()
     const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
+    source = await withSyncReads(source, entry, options)
     const { tensors, findings, model } = await format.read(source, readOptions)
     const file = {
       // The first property, so that its text is what a failed clone reports.
@@ -199,6 +204,22 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     close()
     throw better ?? error
   }
+}
+
+/**
+ * The objects of an ONNX model read its file while they are used, without waiting. One of another machine is received whole, up
+ * to the limit of inputs that are; of a longer one only the tensors can be read.
+ */
+async function withSyncReads(
+  source: ByteSource,
+  entry: FormatEntry,
+  options: OpenOptions,
+): Promise<ByteSource> {
+  const limit = checkLimits(options.limits).inputBytes ?? DEFAULT_INPUT_BYTES
+  if (entry.modelProperty !== 'onnx' || !isRemoteSource(source) || source.byteLength > limit) return source
+  const held = new MemorySource(await source.read(0, source.byteLength), source.label)
+  source.close?.()
+  return held
 }
 
 /** The result of the detection, which the reader need not repeat. */

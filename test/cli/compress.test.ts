@@ -91,6 +91,7 @@ it.each([
   [['--to', 'q4'], '-o FILE'],
   [['--to', 'q4,fp16', '-o', 'x.onnx'], '--out-dir'],
   [['--to', 'q4', '-o', 'x.onnx', '--block-size', '24'], 'power of two'],
+  [['--to', 'fp16', '-o', 'weights.safetensors'], 'must end in .onnx'],
 ])('refuses %j', async (flags, word) => {
   const { code, stderr } = await runCli(['compress', MODEL, ...flags])
   expect(code).toBe(64)

@@ -243,10 +243,7 @@ async function receiveAnswer(response: IncomingMessage, rangeBytes: number): Pro
 async function receiveBytes(response: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
   const announced = Number(response.headers['content-length'] ?? 0)
   const tooLong = (): TileworkError =>
-    new TileworkError(
-      'ERR_LIMIT',
-      `The response has more than ${maxBytes} bytes, and the server sends no ranges.`,
-    )
+    new TileworkError('ERR_LIMIT', `The response has more than the ${maxBytes} bytes that are taken for it.`)
   if (announced > maxBytes) {
     response.destroy()
     throw tooLong()

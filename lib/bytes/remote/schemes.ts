@@ -55,6 +55,14 @@ export function registerScheme(name: string, scheme: UrlScheme): void {
   schemes.set(name, scheme)
 }
 
+/** The scheme of a URL with an authority, `scheme://`. */
+const URL_START = /^([a-z][a-z0-9+.-]+):\/\//i
+
+/** True for text that is a URL and no path, `file:` included. */
+export function isUrl(text: string): boolean {
+  return URL_START.test(text)
+}
+
 /**
  * The URL that an input is, where it is not that of a file.
  *
@@ -62,7 +70,7 @@ export function registerScheme(name: string, scheme: UrlScheme): void {
  */
 export function remoteUrl(input: string | URL): URL | undefined {
   const text = typeof input === 'string' ? input : input.href
-  const name = /^([a-z][a-z0-9+.-]+):\/\//i.exec(text)?.[1]?.toLowerCase()
+  const name = URL_START.exec(text)?.[1]?.toLowerCase()
   if (name === undefined || name === 'file') return undefined
   if (!URL.canParse(text)) throw new TileworkError('ERR_ARGUMENT', `${valueText(text)} is no valid URL.`)
   if (schemes.has(name)) return new URL(text)
@@ -79,6 +87,11 @@ export function siblingUrl(url: URL, name: string): URL {
   const sibling = new URL(url)
   sibling.pathname = folder + name.split('/').map(encodeURIComponent).join('/')
   return sibling
+}
+
+/** True for an object that `openRemote` has opened. */
+export function isRemoteSource(source: ByteSource): boolean {
+  return source instanceof CachedSource
 }
 
 /** @throws TileworkError ERR_UNSUPPORTED where the scheme cannot write; ERR_IO, ERR_ABORTED, ERR_ARGUMENT */

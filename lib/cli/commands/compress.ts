@@ -235,6 +235,9 @@ function outputsOf(
   if (output !== undefined && outDir !== undefined)
     refuse('-o and --out-dir both name the output; use one of them.')
   if (output !== undefined && names.length > 1) refuse('Several --to need --out-dir.')
+  if (output !== undefined && !/\.onnx$/i.test(output)) {
+    refuse(`-o ${output} must end in .onnx: compress keeps the graph. The weights alone: tilework convert.`)
+  }
   if (output !== undefined) return [[names[0]!, output]]
   if (outDir === undefined) refuse('Name the output with -o FILE or --out-dir DIR, or ask for --dry-run.')
   const stem = basename(input, extname(input))

@@ -49,7 +49,8 @@ export function printError(failure: unknown, terminal: Terminal, input?: string)
   const details = [...new Set(names), ...(offset === undefined ? [] : [`offset ${offset}`])]
   const detail = details.join(', ')
   const line = `tilework: ${code}: ${message}${detail === '' ? '' : ` (${detail})`}`
-  terminal.stderr.write(`${printable(line)}\n`)
+  // Refusals of a graph have a line for each reason. Indented, so that no text of a file passes for a line of the command.
+  terminal.stderr.write(`${line.split('\n').map(printable).join('\n  ')}\n`)
   const reason = reasonOf(failure)
   // A fault of tilework itself can be found only with its stack.
   if (code === 'ERR_INTERNAL' && reason instanceof Error && reason.stack)

@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, extname, join, relative, resolve } from 'node:path'
 import { pathOfUrl } from '../../bytes/open_source.js'
+import { isUrl } from '../../bytes/remote/schemes.js'
 import { systemError } from '../../bytes/system_error.js'
 import { readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
@@ -85,6 +86,10 @@ function checkBase(base: string): void {
 
 /** Undefined for text, which may be a pattern. */
 function literalPath(input: ConvertInput): string | undefined {
+  if (typeof input === 'string' && isUrl(input)) {
+    const message = `${valueText(input)} is a URL; several files are converted from this machine, URLs one at a time by convert.`
+    throw new TileworkError('ERR_UNSUPPORTED', message)
+  }
   if (typeof input === 'string') return undefined
   const path = readInput('An input', () => (input instanceof URL ? pathOfUrl(input) : input?.path))
   if (typeof path === 'string') return path

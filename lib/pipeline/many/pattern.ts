@@ -6,6 +6,7 @@ import type { Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type Picomatch from 'picomatch'
+import { isUrl } from '../../bytes/remote/schemes.js'
 import { systemError } from '../../bytes/system_error.js'
 import { isWindows, withSlashes } from '../../bytes/windows_names.js'
 import { throwIfAborted } from '../../cancel.js'
@@ -32,9 +33,9 @@ export interface Matches {
 /** The characters that start a wildcard, unless a backslash escapes them. */
 const WILDCARD = /(?<!\\)(?:[*?[{]|[!+@]\()/
 
-/** True for text with wildcards, which `convertMany` expands unless a file has that name. */
+/** True for text with wildcards, which `convertMany` expands unless a file has that name. A URL may have a query instead. */
 export function isPattern(text: string): boolean {
-  return typeof text === 'string' && WILDCARD.test(portable(text))
+  return typeof text === 'string' && !isUrl(text) && WILDCARD.test(portable(text))
 }
 
 /**

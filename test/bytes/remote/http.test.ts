@@ -5,6 +5,7 @@ import { openRemote } from '../../../lib/bytes/remote/schemes.js'
 import type { ByteSource } from '../../../lib/index.js'
 import { type OpenOptions, open, serialize, slice, tensor } from '../../../lib/index.js'
 import { runCli } from '../../cli/run_cli.js'
+import { addModel } from '../../formats/onnx/small_model.js'
 import { RangeServer } from './range_server.js'
 
 const MIB = 1024 ** 2
@@ -129,6 +130,18 @@ describe('reads', () => {
     expect(file.parts.map(({ name }) => name)).toEqual(['a b.safetensors', 'two.safetensors'])
     expect(server.requests.every(({ url }) => url.endsWith('?key=1'))).toBe(true)
     file.close()
+  })
+
+  it('an ONNX model can be used like one of this machine', async () => {
+    const url = server.put('/add.onnx', await serialize(addModel()))
+    const file = await open(`${url}?key=1`)
+    expect(file.onnx!.graph.nodes.map(({ opType }) => opType)).toEqual(['Add'])
+    file.close()
+    const { code, stdout, stderr } = await runCli(['inspect', `${url}?key=1`])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('Add')
+    const many = await runCli(['convert', url, url, '--out-dir', 'no-such-folder'])
+    expect(many).toMatchObject({ code: 64, stderr: expect.stringContaining('URLs one at a time') })
   })
 
   it('takes whole objects from a server without ranges, and empty ones', async () => {
