@@ -92,6 +92,8 @@ it.each([
   [['--to', 'q4,fp16', '-o', 'x.onnx'], '--out-dir'],
   [['--to', 'q4', '-o', 'x.onnx', '--block-size', '24'], 'power of two'],
   [['--to', 'fp16', '-o', 'weights.safetensors'], 'must end in .onnx'],
+  [['--to', 'q4', '--dry-run', '--exclude', 'MatMull'], '--exclude "MatMull" names no node of the model'],
+  [['--to', 'fp16', '--dry-run', '--block-node', 'nope'], '--block-node "nope" names no node'],
 ])('refuses %j', async (flags, word) => {
   const { code, stderr } = await runCli(['compress', MODEL, ...flags])
   expect(code).toBe(64)

@@ -14,6 +14,7 @@ import {
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
+import { didYouMean } from '../text/did_you_mean.js'
 import { printable, printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import { formatTable } from '../text/table.js'
@@ -160,6 +161,21 @@ function wholeNumber(flag: string): (text: string) => number {
   }
 }
 
+/** A name that no node has is a typing error: what it should protect would be changed. */
+function refuseUnknownNodes(model: OnnxModel, { exclude = [], blockNode = [] }: CompressChoice): void {
+  const wanted = [
+    ...exclude.map((name) => ['--exclude', name]),
+    ...blockNode.map((name) => ['--block-node', name]),
+  ]
+  if (wanted.length === 0) return
+  const known = new Set([...model.graphs()].flatMap(({ nodes }) => nodes.map(({ name }) => name)))
+  for (const [flag, name] of wanted as [string, string][]) {
+    if (known.has(name)) continue
+    const message = `${flag} ${JSON.stringify(name)} names no node of the model${didYouMean(name, known)}`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+}
+
 async function run(input: string, choice: CompressChoice, terminal: Terminal): Promise<ExitCode> {
   const outputs = outputsOf(input, choice)
   const ranges = await rangesOf(choice)
@@ -168,6 +184,7 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
   try {
     if (!file.onnx) throw new TileworkError('ERR_UNSUPPORTED', `${input} is not an ONNX model.`)
     refuseMissingData(file)
+    refuseUnknownNodes(file.onnx, choice)
     const tidied = choice.tidy ? await tidy(file.onnx, { signal: terminal.signal }) : undefined
     if (choice.sensitivity) {
       for (const [to] of outputs) await printErrors(file.onnx, to, choice, terminal)
@@ -175,18 +192,20 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
     }
     if (choice.outDir !== undefined && !choice.dryRun) await mkdir(choice.outDir, { recursive: true })
     for (const [to, output] of outputs) {
-      reports.push({
+      const report = {
         input,
         to,
         ...(tidied && { tidied }),
         ...(await compressOne(file.onnx, to, output, { ...choice, values: ranges }, terminal)),
-      })
+      }
+      reports.push(report)
+      // At once: the next target may be refused, and what is written must not go unsaid.
+      if (!choice.json) terminal.stdout.write(formatReport(report, choice, terminal))
     }
   } finally {
     file.close()
   }
   if (choice.json) printJson(outputs.length === 1 ? reports[0] : reports, terminal)
-  else for (const report of reports) terminal.stdout.write(formatReport(report, choice, terminal))
   return EXIT.ok
 }
 

@@ -15,6 +15,10 @@ const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = 
     ' is not a regular file and cannot be read by ranges; inspect and check take a pipe as -.',
   ],
   [/; the option count says so\.$/, '; --shard auto/N says so.'],
+  [
+    /; convertOpset makes it so, and the format matmulnbits needs none\.$/,
+    '; edit --opset 21 makes it so, and --to q4 needs none.',
+  ],
   [/For another name set the option format\.$/, 'For another name set --format.'],
 ]
 

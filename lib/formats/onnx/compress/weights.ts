@@ -70,7 +70,7 @@ function checkOpset(model: OnnxModel, { format, bits }: WeightSettings): void {
   if (opset >= needed) return
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `the model has operator set ${opset}; DequantizeLinear with blocks of ${bits} bits needs ${needed}. Use the format matmulnbits.`,
+    `the model has operator set ${opset}; DequantizeLinear with blocks of ${bits} bits needs ${needed}; convertOpset makes it so, and the format matmulnbits needs none.`,
   )
 }
 
