@@ -445,8 +445,11 @@ class DynamicWork {
     const scales = parameters.map(({ scale }) => scale)
     const zeros = parameters.map(({ zeroPoint }) => zeroPoint)
     const shape = axis === undefined ? [] : [scales.length]
-    // MatMulInteger takes zero points of weights with more than two axes in as many axes.
-    const zeroShape = axis !== undefined && axis > 1 ? [...Array(axis).fill(1), scales.length] : shape
+    // MatMulInteger takes zero points of weights with more than two axes for each matrix.
+    const matrices = axis === undefined ? [] : source.shape.slice(0, -2)
+    const zeroShape = matrices.length > 0 ? [...matrices, 1, zeros.length] : shape
+    const matrixCount = matrices.reduce((count, extent) => count * extent, 1)
+    const allZeros = Array.from({ length: matrixCount }, () => zeros).flat()
     return {
       axis,
       codes: quantize(
@@ -457,7 +460,7 @@ class DynamicWork {
           : { scale: scales, zeroPoint: zeros, axis },
       ),
       scale: tensorOf(Float32Array.from(scales), { shape }),
-      zeroPoint: cast(tensorOf(Int32Array.from(zeros), { shape: zeroShape }), form.type),
+      zeroPoint: cast(tensorOf(Int32Array.from(allZeros), { shape: zeroShape }), form.type),
     }
   }
 

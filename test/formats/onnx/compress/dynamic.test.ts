@@ -1,6 +1,6 @@
 /** Dynamic quantization to 8 bits: weights as the recorded tool made them, and the graph around them. */
 import { describe, expect, it } from 'vitest'
-import { check, serialize, tensor } from '../../../../lib/index.js'
+import { check, type DenseTensor, serialize, tensor } from '../../../../lib/index.js'
 import { OnnxModel, type QuantizeDynamicOptions, quantizeDynamic } from '../../../../lib/onnx.js'
 import { casesWith, initializersOf, operatorsOf, recorded } from './recorded.js'
 
@@ -81,6 +81,21 @@ describe('quantizeDynamic', () => {
     const model = await recorded('matmul')
     await quantizeDynamic(model, { weightType: 'int8', perChannel: true })
     expect(model.graph.initializer('w3_zero_point')?.shape).toEqual([1, 1, 48])
+  })
+
+  it('gives each matrix of a weight its zero points, as MatMulInteger takes them', async () => {
+    const model = OnnxModel.create()
+    const { graph } = model
+    graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [3, 2, 4] })
+    const weight = Float32Array.from({ length: 3 * 4 * 5 }, (_, at) => (at * 7) % 11)
+    graph.setInitializer('w', tensor(weight, { shape: [3, 4, 5] }))
+    graph.addNode({ opType: 'MatMul', inputs: ['x', 'w'], outputs: ['y'] })
+    graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [3, 2, 5] })
+    await quantizeDynamic(model, { weightType: 'uint8', perChannel: true })
+    const zeros = graph.initializer('w_zero_point') as DenseTensor
+    expect(zeros.shape).toEqual([3, 1, 5])
+    const bytes = await zeros.bytes()
+    expect(bytes.slice(5)).toEqual(new Uint8Array([...bytes.slice(0, 5), ...bytes.slice(0, 5)]))
   })
 
   it('leaves weights that a caller may override, and excluded nodes', async () => {
