@@ -26,6 +26,8 @@ const RETRYABLE_CODES: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+/** Bytes of a body that nobody wants, which are read so that the connection can be used again. */
+const MAX_DISCARDED_BYTES = 64 * 1024
 /** As many as curl and browsers follow at most, rounded down. */
 const MAX_REDIRECTS = 10
 
@@ -48,7 +50,7 @@ export async function openHttpObject(
 ): Promise<RemoteObject> {
   const connection = new HttpConnection(url, options)
   try {
-    const { status, headers, bytes } = await connection.get({ range: [0, headBytes] })
+    const { status, headers, bytes } = await connection.get({ range: [0, headBytes], takesWhole: true })
     if (status === 200) return receivedObject(connection, bytes)
     const byteLength = totalOf(headers, bytes, connection.label)
     return new HttpObject(connection, { byteLength, head: bytes, headers })
@@ -155,7 +157,10 @@ class HttpConnection {
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
       const answer = await this.#send(this.#current, request)
       if (!REDIRECTS.has(answer.status)) return answer
-      this.#current = this.#guard.target(this.#current, answer.headers.location, this.label)
+      this.#current = withUser(
+        this.#guard.target(this.#current, answer.headers.location, this.label),
+        this.#original,
+      )
     }
     throw new TileworkError('ERR_IO', `${this.label}: more than ${MAX_REDIRECTS} redirects.`, {
       path: this.label,
@@ -180,7 +185,8 @@ class HttpConnection {
     throw new TileworkError('ERR_IO', message, { path: this.label })
   }
 
-  #send(url: URL, { range: [start, end], headers: conditions = {} }: RangeRequest): Promise<Answer> {
+  #send(url: URL, range: RangeRequest): Promise<Answer> {
+    const [start, end] = range.range
     const { timeout, signal, headers } = this.#options
     const isHttps = url.protocol === 'https:'
     const isOwnHost = url.host === this.#original.host
@@ -189,11 +195,13 @@ class HttpConnection {
         agent: this.#agents[isHttps ? 'https:' : 'http:'],
         headers: {
           ...(isOwnHost && lowerCased(headers)),
-          ...conditions,
+          ...range.headers,
           // The bytes of the object, not of a compressed form of it.
           'accept-encoding': 'identity',
           range: `bytes=${start}-${end - 1}`,
         },
+        // From the look-up of the name on; `request.setTimeout` starts when the connection is there.
+        timeout,
         ...this.#guard.connectOptions(url),
       })
       // Not by the option of a request, which adds a listener each time: Node warns of more than ten.
@@ -201,8 +209,8 @@ class HttpConnection {
       request.on('close', () => unsubscribe?.())
       const fail = (error: Error): void => reject(retryable(error))
       request.on('error', fail)
-      request.setTimeout(timeout, () => request.destroy(new RetryableError(`no byte came for ${timeout} ms`)))
-      request.on('response', (response) => receiveAnswer(response, end - start).then(resolve, fail))
+      request.on('timeout', () => request.destroy(new RetryableError(`no byte came for ${timeout} ms`)))
+      request.on('response', (response) => receiveAnswer(response, range).then(resolve, fail))
       request.end()
     })
   }
@@ -212,17 +220,32 @@ class HttpConnection {
   }
 }
 
+/** The target of a redirect to the same server, with the user and password of the original URL. */
+function withUser(target: URL, original: URL): URL {
+  const isSameServer = target.origin === original.origin && target.username === '' && target.password === ''
+  if (isSameServer) [target.username, target.password] = [original.username, original.password]
+  return target
+}
+
 interface RangeRequest {
   /** First byte, and the one after the last. */
   readonly range: readonly [number, number]
   readonly headers?: Record<string, string>
+  /** A server that ignores the range may send the object. */
+  readonly takesWhole?: boolean
 }
 
-/** The body of an answer: the range that was asked for, or the object. An answer without either needs no body. */
-async function receiveAnswer(response: IncomingMessage, rangeBytes: number): Promise<Answer> {
+/** The body of an answer: the range that was asked for, or where it is wanted the object. Others need no body. */
+async function receiveAnswer(
+  response: IncomingMessage,
+  { range: [start, end], takesWhole = false }: RangeRequest,
+): Promise<Answer> {
   const { statusCode: status = 0, headers } = response
-  if (status !== 206 && status !== 200) {
-    response.resume()
+  if (status !== 206 && !(status === 200 && takesWhole)) {
+    // Reading a short body keeps the connection; a long or endless one is not worth it.
+    if (Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= MAX_DISCARDED_BYTES)
+      response.resume()
+    else response.destroy()
     return { status, headers, bytes: new Uint8Array(0) }
   }
   const encoding = headers['content-encoding']
@@ -233,7 +256,7 @@ async function receiveAnswer(response: IncomingMessage, rangeBytes: number): Pro
       `The server sends the object with the content-encoding ${valueText(encoding)}; its ranges are not those of the file.`,
     )
   }
-  const bytes = await receiveBytes(response, status === 206 ? rangeBytes : DEFAULT_INPUT_BYTES)
+  const bytes = await receiveBytes(response, status === 206 ? end - start : DEFAULT_INPUT_BYTES)
   const length = Number(headers['content-length'] ?? bytes.byteLength)
   if (length !== bytes.byteLength)
     throw new RetryableError(`the response has ${bytes.byteLength} of ${length} bytes`)

@@ -23,7 +23,7 @@ export class RedirectGuard {
    */
   target(from: URL, location: string | undefined, label: string): URL {
     if (location === undefined || !URL.canParse(location, from.href)) {
-      throw refused(label, `the redirect leads to ${valueText(location)}, which is no URL`)
+      throw refused(label, 'the redirect leads to no URL')
     }
     const target = new URL(location, from)
     const { protocol } = target

@@ -72,20 +72,33 @@ export function remoteUrl(input: string | URL): URL | undefined {
   const text = typeof input === 'string' ? input : input.href
   const name = URL_START.exec(text)?.[1]?.toLowerCase()
   if (name === undefined || name === 'file') return undefined
-  if (!URL.canParse(text)) throw new TileworkError('ERR_ARGUMENT', `${valueText(text)} is no valid URL.`)
+  // Errors do not show the text: it may hold a password, or a signature.
+  if (!URL.canParse(text)) throw new TileworkError('ERR_ARGUMENT', `The ${name}: URL is not valid.`)
   if (schemes.has(name)) return new URL(text)
   const known = [...schemes.keys()].map((each) => `${each}:`).join(', ')
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${valueText(text)} has an unknown scheme; known are file:, ${known}. registerScheme adds one.`,
+    `A URL of ${name}: has an unknown scheme; known are file:, ${known}. registerScheme adds one.`,
   )
 }
 
-/** The URL of a file that another file names, in the same folder. The query stays: it may be the right to read. */
+/**
+ * The URL of a file that another file names, in the same folder. The query stays: it may be the right to read.
+ *
+ * @throws TileworkError ERR_PATH_ESCAPE
+ */
 export function siblingUrl(url: URL, name: string): URL {
   const folder = url.pathname.slice(0, url.pathname.lastIndexOf('/') + 1)
   const sibling = new URL(url)
-  sibling.pathname = folder + name.split('/').map(encodeURIComponent).join('/')
+  try {
+    sibling.pathname = folder + name.split('/').map(encodeURIComponent).join('/')
+  } catch (cause) {
+    // A lone surrogate, which UTF-8 cannot represent.
+    throw new TileworkError('ERR_PATH_ESCAPE', `${JSON.stringify(name)} is no name of a file.`, {
+      path: name,
+      cause,
+    })
+  }
   return sibling
 }
 
