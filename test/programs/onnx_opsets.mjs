@@ -55,5 +55,5 @@ async function run() {
 const missing = missingPython(
   'import onnxruntime, onnx; assert tuple(map(int, onnx.__version__.split(".")[:2])) >= (1, 23)',
 )
-if (missing) console.log(`conversions of operator sets left out: ${missing}`)
+if (missing) console.log(`conversions of operator sets: skipped, ${missing}`)
 else await run()

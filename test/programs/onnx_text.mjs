@@ -41,5 +41,5 @@ function firstDifference(one, other) {
 const missing = missingPython(
   'import onnx.printer; assert tuple(map(int, onnx.__version__.split(".")[:2])) >= (1, 23)',
 )
-if (missing) console.log(`ONNX texts left out: ${missing}`)
+if (missing) console.log(`ONNX texts: skipped, ${missing}`)
 else await run()
