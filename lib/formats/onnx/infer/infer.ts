@@ -258,7 +258,8 @@ function operatorOutputs(view: NodeView): readonly (Known | undefined)[] {
     const type =
       (output === 0 ? containerTypeOf(view) : undefined) ??
       withShape(outputTypeOf(view, output), shapes[output])
-    const values = isStandard && output === 0 ? valuesOfOutput(view) : undefined
+    const isFollowed = isStandard && output === 0 && type?.kind === 'tensor'
+    const values = isFollowed ? valuesOfOutput(view, type.dtype) : undefined
     return type && { type, ...(values && { values }) }
   })
 }

@@ -19,11 +19,28 @@ import {
 import { range, shapeRange, sliceLength } from './movement.js'
 import { MAX_SHAPE_VALUES, type NodeView } from './node_view.js'
 
-/** The elements of output 0; undefined where they are not followed. */
-export function valuesOfOutput(node: NodeView): Dims | undefined {
+/**
+ * The elements of output 0; undefined where they are not followed. A number that the element type does not hold is unknown:
+ * integers wrap, and floats are rounded, in ways that the rules do not follow.
+ */
+export function valuesOfOutput(node: NodeView, dtype: Dtype | number): Dims | undefined {
   const values = ownEntry(RULES, node.opType)?.(node)
-  return values && values.length <= MAX_SHAPE_VALUES ? values : undefined
+  if (!values || values.length > MAX_SHAPE_VALUES) return undefined
+  const holds = HOLDS.get(dtype)
+  return values.map((value) => (!isKnown(value) || holds?.(value) ? value : null))
 }
+
+/** Whether a type holds a number. Values of other types are not followed. */
+const HOLDS: ReadonlyMap<Dtype | number, (value: number) => boolean> = new Map<
+  Dtype,
+  (value: number) => boolean
+>([
+  ['bool', (value) => value === 0 || value === 1],
+  ['int32', (value) => value === (value | 0)],
+  ['int64', Number.isSafeInteger],
+  ['float32', (value) => Number.isFinite(value) && value === Math.fround(value)],
+  ['float64', Number.isFinite],
+])
 
 const RULES: Readonly<Record<string, (node: NodeView) => Dims | undefined>> = {
   Shape: (node) => node.dims(0) && shapeRange(node),
@@ -56,6 +73,9 @@ const RULES: Readonly<Record<string, (node: NodeView) => Dims | undefined>> = {
 
 const INTEGERS: ReadonlySet<unknown> = new Set(['int32', 'int64'])
 
+/** Integers have no 0 with a sign. */
+const integerOf = (value: number): number => Math.trunc(value) + 0
+
 /** Numbers stay between the types of shapes and floats that hold them; other conversions are not followed. */
 function converted(
   values: Dims | undefined,
@@ -66,7 +86,7 @@ function converted(
   if (!(INTEGERS.has(from) || from === 'float32' || from === 'float64')) return undefined
   return values.map((value) => {
     if (!isKnown(value)) return value
-    const number = INTEGERS.has(to) ? Math.trunc(value) : to === 'float32' ? Math.fround(value) : value
+    const number = INTEGERS.has(to) ? integerOf(value) : to === 'float32' ? Math.fround(value) : value
     return Number.isFinite(number) ? number : null
   })
 }
@@ -129,8 +149,8 @@ function elementwise(
     if (one === null || other === null) return null
     if (isInteger && !(isKnown(one) && isKnown(other))) return symbolic(one, other)
     if (!isKnown(one) || !isKnown(other)) return null
-    const value = isInteger ? Math.trunc(plain(one, other)) : plain(one, other)
-    if (isInteger) return Number.isSafeInteger(value) ? value : null
+    const value = plain(one, other)
+    if (isInteger) return integerOf(value)
     const rounded = dtype === 'float32' ? Math.fround(value) : value
     return Number.isFinite(rounded) ? rounded : null
   })

@@ -376,6 +376,114 @@ describe('fold-shapes', () => {
     expect(graph.nodes.map(({ opType }) => opType)).toContain('Gather')
   })
 
+  const INT_CODES = { int32: 6, int64: 7 } as const
+  const cast = (from: string, to: keyof typeof INT_CODES | 'uint8', made: string): NewNode => ({
+    opType: 'Cast',
+    inputs: [from],
+    outputs: [made],
+    attributes: { to: { type: 'INT', value: to === 'uint8' ? 2 : INT_CODES[to] } },
+  })
+
+  it.each<[string, number, 'int32' | 'int64']>([
+    ['Add', 2147483647, 'int32'],
+    ['Mul', 1 << 30, 'int32'],
+    ['Sub', -2147483648, 'int32'],
+    ['Add', 2147483644, 'int32'],
+    ['Add', 2147483647, 'int64'],
+  ])('folds %s of %d and a shape in %s only where nothing overflows', async (opType, operand, dtype) => {
+    const value = dtype === 'int32' ? Int32Array.of(operand) : BigInt64Array.of(BigInt(operand))
+    const model = modelOf({
+      inputs: { x: float(2, 3) },
+      weights: { k: tensor(value, { shape: [1] }) },
+      nodes: [
+        { opType: 'Shape', inputs: ['x'], outputs: ['s'] },
+        cast('s', dtype, 'a'),
+        { opType, inputs: ['a', 'k'], outputs: ['b'] },
+        cast('b', 'int64', 'c'),
+        { opType: 'Expand', inputs: ['x', 'c'], outputs: ['y'] },
+      ],
+      outputs: ['y'],
+    })
+    await model.optimize({ only: ['fold-shapes'] })
+    const isExact = dtype === 'int64' || operand === 2147483644
+    expect(model.graph.nodes.map(({ opType }) => opType)).toEqual(
+      isExact ? ['Expand'] : [opType, 'Cast', 'Expand'],
+    )
+  })
+
+  it.each<[string, readonly NewNode[]]>([
+    ['a Cast that narrows', [cast('big', 'int32', 'r'), cast('r', 'int64', 'c')]],
+    ['a Cast to a type that is not followed', [cast('big', 'uint8', 'r'), cast('r', 'int64', 'c')]],
+    [
+      'a product of int32',
+      [{ opType: 'ReduceProd', inputs: ['narrow'], outputs: ['r'] }, cast('r', 'int64', 'c')],
+    ],
+    [
+      'a product of float32 that is rounded',
+      [{ opType: 'ReduceProd', inputs: ['odd'], outputs: ['r'] }, cast('r', 'int64', 'c')],
+    ],
+    [
+      'a maximum of int32 that overflowed before',
+      [
+        { opType: 'Mul', inputs: ['wide', 'wide'], outputs: ['m'] },
+        { opType: 'Max', inputs: ['m', 'wide'], outputs: ['r'] },
+        cast('r', 'int64', 'c'),
+      ],
+    ],
+  ])('keeps %s', async (_, nodes) => {
+    const model = modelOf({
+      weights: {
+        big: ints(2 ** 32 + 2),
+        wide: tensor(Int32Array.of(65536), { shape: [1] }),
+        narrow: tensor(Int32Array.of(65536, 65537), { shape: [2] }),
+        odd: floats(4097, 4097),
+      },
+      nodes: [
+        ...nodes,
+        { opType: 'Identity', inputs: ['c'], outputs: ['t'] },
+        { opType: 'Expand', inputs: ['x', 't'], outputs: ['y'] },
+        // An output, which stays: graphs without shape arithmetic are left out.
+        { opType: 'Shape', inputs: ['x'], outputs: ['s'] },
+      ],
+      outputs: ['y', 's'],
+    })
+    const before = textOf(model.graph)
+    await model.optimize({ only: ['fold-shapes'] })
+    expect(textOf(model.graph)).toEqual(before)
+  })
+
+  it('folds an integer of 0 without a sign', async () => {
+    const model = modelOf({
+      weights: { one: ints(-1), two: ints(2) },
+      nodes: [
+        { opType: 'Div', inputs: ['one', 'two'], outputs: ['q'] },
+        { ...cast('q', 'int64', 'f'), attributes: { to: { type: 'INT', value: 1 } } },
+        { opType: 'Div', inputs: ['x', 'f'], outputs: ['y'] },
+      ],
+      outputs: ['y'],
+    })
+    await model.optimize({ only: ['fold-shapes'] })
+    const found = model.graph.initializer('f')
+    expect(found?.kind === 'dense' && (await found.toTypedArray())).toEqual(Float32Array.of(0))
+  })
+
+  it('folds products that their type holds', async () => {
+    const model = modelOf({
+      weights: { narrow: tensor(Int32Array.of(1024, -3), { shape: [2] }), even: floats(4096, 4096) },
+      nodes: [
+        { opType: 'ReduceProd', inputs: ['narrow'], outputs: ['r'] },
+        cast('r', 'int64', 't'),
+        { opType: 'Expand', inputs: ['x', 't'], outputs: ['y'] },
+        { opType: 'ReduceProd', inputs: ['even'], outputs: ['q'] },
+        cast('q', 'int64', 'u'),
+        { opType: 'Expand', inputs: ['x', 'u'], outputs: ['z'] },
+      ],
+      outputs: ['y', 'z'],
+    })
+    await model.optimize({ only: ['fold-shapes'] })
+    expect(textOf(model.graph)).toEqual(['y = Expand(x,t)', 'z = Expand(x,u)'])
+  })
+
   it('does not believe declared types of intermediate values, and leaves long results', async () => {
     const model = modelOf({
       inputs: { x: float('n', 4) },
