@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { adapterOf } from '../../../lib/formats/onnx/opset/adapters.js'
 import { CHANGED } from '../../../lib/formats/onnx/opset/versions.js'
-import { serialize, tensor } from '../../../lib/index.js'
+import { check, serialize, tensor } from '../../../lib/index.js'
 import {
   Graph,
   type NewAttribute,
@@ -199,6 +199,32 @@ describe('convertOpset', () => {
       ],
     ],
     [
+      'reshapes a Softmax of any extents where Reshape takes zeros',
+      12,
+      14,
+      node('LogSoftmax', { axis: int(0) }),
+      [['N', 3]],
+      [
+        'z_shape = Shape (a)',
+        'z_flat = Flatten <axis: int = 0> (a)',
+        'z_flat_result = LogSoftmax <axis: int = -1> (z_flat)',
+        'z = Reshape <allowzero: int = 1> (z_flat_result, z_shape)',
+      ],
+    ],
+    [
+      'flattens a Softmax of known extents',
+      12,
+      13,
+      node('Hardmax', { axis: int(-2) }),
+      [[2, 3, 4]],
+      [
+        'z_shape = Shape (a)',
+        'z_flat = Flatten <axis: int = -2> (a)',
+        'z_flat_result = Hardmax <axis: int = -1> (z_flat)',
+        'z = Reshape (z_flat_result, z_shape)',
+      ],
+    ],
+    [
       'counts the parts of Split',
       17,
       18,
@@ -277,13 +303,76 @@ describe('convertOpset', () => {
     graph.addNode({ opType: 'Mystery', inputs: ['a'], outputs: ['m'] })
     graph.addNode({ opType: 'Clip', inputs: ['m'], outputs: ['n'], attributes: { min: float(0) } })
     graph.addNode({ opType: 'Dropout', inputs: ['a'], outputs: ['d', 'mask'] })
+    graph.addNode({ opType: 'Identity', inputs: ['mask'], outputs: ['same'] })
     const before = await serialize(made)
     expect(() => made.convertOpset(12)).toThrow(
       'Nodes cannot be converted to operator set 12: Mystery before "m" (the operator is not known); ' +
-        'Scan "scan" (there is no conversion to version 9); Dropout before "d" (it has more than one output); ' +
+        'Scan "scan" (there is no conversion to version 9); Dropout before "d" (its mask is used); ' +
         'Clip before "n" (the type of its input is not known).',
     )
     expect(await serialize(made)).toEqual(before)
+  })
+
+  it.each<[string, number, readonly (number | string)[]]>([
+    ['an open extent', 0, ['N', 3]],
+    ['an extent of 0', 0, [0, 3]],
+    ['an open extent that is not the first', 1, [2, 'N', 3]],
+    ['an open first extent in the flattened part', -3, ['N', 2, 3]],
+  ])('refuses a Softmax with %s, which Reshape of version 13 would misread', (_, axis, shape) => {
+    const given = node('Softmax', { axis: int(axis) })
+    expect(() => model(12, given, shape).convertOpset(13)).toThrow(
+      '(an extent of its input may be 0; convert to version 14 or later)',
+    )
+  })
+
+  /** Dropout with a mask; `hasUse` gives the mask a node that uses it. */
+  function masked(opset: number, hasUse: boolean): OnnxModel {
+    const made = model(
+      opset,
+      node('Dropout', opset < 12 ? { ratio: float(0.25) } : {}, { outputs: ['z', ''] }),
+      [2],
+    )
+    made.graph.nodes[0]!.outputs = ['z', 'mask']
+    made.graph.setType('z', FLOAT(2))
+    made.graph.setType('mask', opset < 10 ? FLOAT(2) : { kind: 'tensor', dtype: 'bool', shape: [2] })
+    if (hasUse) made.graph.addNode({ opType: 'Identity', inputs: ['mask'], outputs: ['same'] })
+    return made
+  }
+
+  it.each([
+    [6, 7],
+    [9, 10],
+    [10, 12],
+    [6, 22],
+  ])('takes a Dropout from %d to %d without its unused mask', async (from, to) => {
+    const made = masked(from, false)
+    made.convertOpset(to)
+    expect(made.graph.nodes.at(-1)!.outputs).toEqual(['z'])
+    expect(await check(await serialize(made), { level: 'strict' })).toEqual([])
+    expect(() => masked(from, true).convertOpset(to)).toThrow(
+      /converted to operator set \d+: Dropout before "z" \(its mask is used\)\.$/,
+    )
+  })
+
+  it('refuses a mask that is an output, of the graph or of a function', () => {
+    const made = masked(10, false)
+    made.graph.addOutput('mask', { kind: 'tensor', dtype: 'bool', shape: [2] })
+    expect(() => made.convertOpset(12)).toThrow('its mask is used')
+    const called = model(10, node('Neg'), [2])
+    called.irVersion = 8
+    const body = { opType: 'Dropout', inputs: ['x'], outputs: ['y', 'm'] }
+    const parts = { domain: 'own', inputs: ['x'], nodes: [body] }
+    const unused = called.addFunction({ ...parts, name: 'F', outputs: ['y'] })
+    called.copy().convertOpset(12)
+    called.addFunction({ ...parts, name: 'G', outputs: ['y', 'm'] })
+    expect(() => called.convertOpset(12)).toThrow('set 12: Dropout before "y" (its mask is used).')
+    expect(unused.nodes[0]!.outputs).toEqual(['y', 'm'])
+  })
+
+  it('keeps a mask where no version changes it', () => {
+    const made = masked(12, true)
+    made.convertOpset(22)
+    expect(made.graph.nodes[0]!.outputs).toEqual(['z', 'mask'])
   })
 
   it('refuses references to attributes of a function', () => {

@@ -6,7 +6,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import type { AttributeValue, NewAttribute, Node } from '../model/types.js'
+import type { AttributeValue, Dimension, NewAttribute, Node } from '../model/types.js'
 import type { NodePlace } from './node_place.js'
 import type { OperatorName } from './versions.js'
 
@@ -78,6 +78,14 @@ function floatToInput(name: string, input: number): Adapter {
 const oneOutput: Adapter = ({ node }) =>
   node.outputs.slice(1).some((name) => name !== '') ? 'it has more than one output' : undefined
 
+/** The mask of inference changed its type and its elements. One that nothing uses is left out. */
+const noMask: Adapter = ({ node, isUsed }) => {
+  const [output = '', mask = ''] = node.outputs
+  if (mask !== '' && isUsed(mask)) return 'its mask is used'
+  if (node.outputs.length > 1) node.outputs = [output]
+  return undefined
+}
+
 /** Broadcasting along `axis` became that of numpy, which aligns the last dimensions. */
 const broadcast: Adapter = (place) => {
   const { node } = place
@@ -117,7 +125,13 @@ function numberOf(value: AttributeValue): number | undefined {
   return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined
 }
 
-/** Softmax of version 1 takes all dimensions from `axis` on as one, and that of version 13 one dimension. */
+/** The version of Reshape that can take an extent of 0 literally. */
+const FIRST_WITH_ALLOWZERO = 14
+
+/**
+ * Softmax of version 1 takes all dimensions from `axis` on as one, and that of version 13 one dimension. The old shape comes
+ * back by a Reshape, which before version 14 takes an extent of 0 as that of its input.
+ */
 const softmax: Adapter = (place) => {
   const { node } = place
   const axis = numberOf(node.attribute('axis')?.value) ?? 1
@@ -127,6 +141,9 @@ const softmax: Adapter = (place) => {
     node.setAttribute('axis', last)
     return undefined
   }
+  const allowsZero = place.target >= FIRST_WITH_ALLOWZERO
+  if (!allowsZero && mayCopyExtents(place.shapeOf(0), axis))
+    return 'an extent of its input may be 0; convert to version 14 or later'
   const [input = ''] = node.inputs
   const [output = ''] = node.outputs
   const [shape, flat, made] = ['shape', 'flat', 'flat_result'].map((part) =>
@@ -142,8 +159,20 @@ const softmax: Adapter = (place) => {
   node.inputs = [flat]
   node.outputs = [made]
   node.setAttribute('axis', last)
-  place.after({ opType: 'Reshape', inputs: [made, shape], outputs: [output] })
+  place.after({
+    opType: 'Reshape',
+    inputs: [made, shape],
+    outputs: [output],
+    attributes: allowsZero ? { allowzero: { type: 'INT', value: 1 } } : {},
+  })
   return undefined
+}
+
+/** Whether a 0 of the shape may copy another extent of the flattened input. With axis 1 both have the same first extent. */
+function mayCopyExtents(shape: readonly Dimension[] | undefined, axis: number): boolean {
+  if (!shape) return true
+  const first = axis === 1 || axis + shape.length === 1 ? 1 : 0
+  return shape.slice(first).some((extent) => typeof extent !== 'number' || extent === 0)
 }
 
 /** Resize of version 10 samples as Upsample, by the corner of an element. */
@@ -298,13 +327,14 @@ const ROWS: readonly (readonly [version: number, operators: readonly OperatorNam
     ),
   ],
   [7, BROADCASTING, broadcast],
-  [7, ['BatchNormalization', 'Dropout'], steps(oneOutput, drops('is_test'))],
+  [7, ['BatchNormalization'], steps(oneOutput, drops('is_test'))],
+  [7, ['Dropout'], steps(noMask, drops('is_test'))],
   [7, ['Gemm'], drops('broadcast')],
   [7, ['PRelu'], channelSlope],
   [7, ['GRU', 'LSTM', 'RNN'], steps(sequence, drops('output_sequence'))],
   [9, ['BatchNormalization'], steps(spatial, drops('spatial'))],
   [9, ['Upsample'], scales],
-  [10, ['Dropout'], oneOutput],
+  [10, ['Dropout'], noMask],
   [
     10,
     ['Slice'],
@@ -316,7 +346,7 @@ const ROWS: readonly (readonly [version: number, operators: readonly OperatorNam
   [11, ['Pad'], steps(floatToInput('value', 2), integersToInput('pads', 1))],
   [11, ['Resize'], resize],
   [11, ['Scatter'], renamed('ScatterElements')],
-  [12, ['Dropout'], ratio],
+  [12, ['Dropout'], steps(noMask, ratio)],
   [13, ['Erf'], onlyFloats],
   [13, ['Hardmax', 'LogSoftmax', 'Softmax'], softmax],
   [13, ['ReduceSum', 'Squeeze', 'Unsqueeze'], axesInput],

@@ -12,8 +12,8 @@ import type { ModelFunction } from '../model/model_function.js'
 import { standardDomain } from '../model/node.js'
 import type { Graph, Node, ValueType } from '../model/types.js'
 import { FORMAT_NAME } from '../schema.js'
-import { adapterOf } from './adapters.js'
-import { NodePlace } from './node_place.js'
+import { type Adapter, adapterOf } from './adapters.js'
+import { NodePlace, type Surroundings } from './node_place.js'
 import { CHANGED, isOperator, NEWEST_OPSET } from './versions.js'
 
 /** What `OnnxModel.convertOpset` did. */
@@ -64,6 +64,7 @@ function refusal(refused: readonly string[], version: number): TileworkError {
 class Conversion {
   readonly refused: string[] = []
   readonly adapted = new Set<Node>()
+  readonly #refusedNodes = new Set<Node>()
   readonly #model: ConvertibleModel
   readonly #names: FreshNames
   /** Types of the model as it was, which a conversion keeps. */
@@ -80,8 +81,12 @@ class Conversion {
     for (const graph of graphs) this.#refuseUnknown(graph.nodes)
     const from = Number(model.opsetImports.get(''))
     if (needsAdapters(graphs, from, version)) this.#types = model.infer().types
+    const isUsed = usage(
+      graphs.flatMap(({ nodes }) => nodes),
+      graphs,
+    )
     for (let next = from + 1; next <= version; next++)
-      for (const graph of graphs) this.#convert(graph.nodes, next, graph)
+      for (const graph of graphs) this.#convert(graph.nodes, next, { target: version, isUsed }, graph)
     for (const body of model.functions) this.#convertFunction(body, version)
     model.setOpsetImport('', version)
     return this
@@ -94,8 +99,10 @@ class Conversion {
     const all = [...withInner(body.nodes)]
     this.#refuseUnknown(all)
     this.#names.reserve([...body.inputs, ...all.flatMap(({ inputs, outputs }) => [...inputs, ...outputs])])
+    const inner = all.flatMap(({ subgraphs }) => subgraphs)
+    const place = { target: version, isUsed: usage(all, [...inner, body]) }
     for (let next = Number(entry.int('version') ?? 0) + 1; next <= version; next++)
-      this.#convert([...withInner(body.nodes)], next)
+      this.#convert([...withInner(body.nodes)], next, place)
     if (Number(entry.int('version') ?? 0) < version) entry.setInt('version', version)
   }
 
@@ -107,33 +114,40 @@ class Conversion {
   }
 
   /** @param graph - the graph of the nodes; absent in functions, whose values have no types */
-  #convert(nodes: readonly Node[], version: number, graph?: Graph): void {
+  #convert(
+    nodes: readonly Node[],
+    version: number,
+    place: Pick<Surroundings, 'target' | 'isUsed'>,
+    graph?: Graph,
+  ): void {
     const changed = CHANGED.get(version)
     if (!changed) return
     for (const node of nodes) {
       const { opType } = node
-      if (!changed.has(opType) || node.domain !== '') continue
+      if (!changed.has(opType) || node.domain !== '' || this.#refusedNodes.has(node)) continue
       const adapt = adapterOf(opType, version)
       const reference = node.attributes.find(({ refName }) => refName !== '')
       if (!adapt) this.#refuse(node, `there is no conversion to version ${version}`)
       else if (reference) this.#refuse(node, `${reference.name} is an attribute of the function`)
-      else this.#adapt(node, adapt, graph)
+      else {
+        const fresh = (base: string): string => this.#names.take(base)
+        const typeOf = (name: string): ValueType | undefined => this.#typeOf(name, graph)
+        this.#adapt(new NodePlace(node, { ...place, fresh, typeOf }), adapt)
+      }
     }
   }
 
-  #adapt(node: Node, adapt: NonNullable<ReturnType<typeof adapterOf>>, graph: Graph | undefined): void {
+  #adapt(place: NodePlace, adapt: Adapter): void {
+    const { node } = place
     const { edits } = node.message
-    const place = new NodePlace(
-      node,
-      (base) => this.#names.take(base),
-      (name) => this.#typeOf(name, graph),
-    )
     const reason = adapt(place)
     if (reason !== undefined) this.#refuse(node, reason)
     else if (node.message.edits !== edits) this.adapted.add(node)
   }
 
-  #refuse({ name, opType, outputs }: Node, reason: string): void {
+  #refuse(node: Node, reason: string): void {
+    const { name, opType, outputs } = node
+    this.#refusedNodes.add(node)
     const title = name === '' ? `before ${valueText(outputs[0] ?? '')}` : valueText(name)
     this.refused.push(`${opType} ${title} (${reason})`)
   }
@@ -144,6 +158,22 @@ class Conversion {
       if (type) return type
     }
     return undefined
+  }
+}
+
+/** Finds whether nodes, or the outputs of graphs and functions, use a value; the names are collected for the first question. */
+function usage(
+  nodes: readonly Node[],
+  owners: readonly { readonly outputs: readonly (string | { readonly name: string })[] }[],
+): (name: string) => boolean {
+  let used: Set<string> | undefined
+  return (name) => {
+    if (!used) {
+      used = new Set(nodes.flatMap(({ inputs }) => inputs))
+      for (const { outputs } of owners)
+        for (const output of outputs) used.add(typeof output === 'string' ? output : output.name)
+    }
+    return used.has(name)
   }
 }
 

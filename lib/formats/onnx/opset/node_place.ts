@@ -2,26 +2,45 @@
 import type { Tensor } from '../../../tensor/tensor.js'
 import { GRAPHS } from '../model/graph.js'
 import { checkNewNode, ProtoNode } from '../model/node.js'
-import type { NewNode, Node, ValueType } from '../model/types.js'
+import type { Dimension, NewNode, Node, ValueType } from '../model/types.js'
 
 /** Makes names that no value of the model has. */
 export type FreshName = (base: string) => string
 
+/** What an adapter may ask about the conversion. */
+export interface Surroundings {
+  /** The version of the operator set that the conversion leads to. */
+  readonly target: number
+  readonly fresh: FreshName
+  readonly typeOf: (name: string) => ValueType | undefined
+  /** Whether a node, or an output of a graph or function, uses a value. */
+  readonly isUsed: (name: string) => boolean
+}
+
 export class NodePlace {
   readonly node: Node
+  readonly target: number
+  readonly isUsed: (name: string) => boolean
   readonly #fresh: FreshName
   readonly #typeOf: (name: string) => ValueType | undefined
 
-  constructor(node: Node, fresh: FreshName, typeOf: (name: string) => ValueType | undefined) {
+  constructor(node: Node, { target, fresh, typeOf, isUsed }: Surroundings) {
     this.node = node
+    this.target = target
+    this.isUsed = isUsed
     this.#fresh = fresh
     this.#typeOf = typeOf
   }
 
+  /** The shape of an input; undefined where it is absent or not known. */
+  shapeOf(input: number): readonly Dimension[] | undefined {
+    const type = this.#type(input)
+    return type?.kind === 'tensor' ? type.shape : undefined
+  }
+
   /** The number of dimensions of an input; undefined where it is absent or not known. */
   rankOf(input: number): number | undefined {
-    const type = this.#type(input)
-    return type?.kind === 'tensor' ? type.shape?.length : undefined
+    return this.shapeOf(input)?.length
   }
 
   /** The element type of an input; undefined where it is absent or not known. */
