@@ -9,8 +9,10 @@ export interface ModelDescription {
 }
 
 export interface GraphDescription {
-  /** Empty for the main graph. */
+  /** Empty for the main graph. Long names are shortened in it. */
   readonly path: string
+  /** The node that a subgraph belongs to, by indices; undefined for the main graph and for functions. */
+  readonly owner?: { readonly graph: number; readonly node: number }
   readonly nodes: readonly NodeDescription[]
   /** Types by name, in order. */
   readonly inputs: ReadonlyMap<string, string>
