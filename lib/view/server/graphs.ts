@@ -3,7 +3,6 @@
 import type { Finding } from '../../errors.js'
 import { TileworkError } from '../../errors.js'
 import type { GraphDescription, ModelDescription, NodeDescription } from '../../formats/model_description.js'
-import { valueTypeText } from '../../formats/onnx/model/value_type.js'
 import type { GraphColumns, GraphEntry, NodeFacts, PlacedFinding } from '../protocol.js'
 import type { Parameters } from './parameters.js'
 import type { KnownFile, KnownFiles } from './viewed_files.js'
@@ -22,14 +21,15 @@ export async function listGraphs(known: KnownFile): Promise<GraphEntry[]> {
 async function graphOf(
   known: KnownFile,
   parameters: Parameters,
-): Promise<[GraphDescription, ModelDescription]> {
+): Promise<{ readonly graph: GraphDescription; readonly number: number; readonly model: ModelDescription }> {
   const model = await modelOf(known)
-  return [model.graphs[parameters.whole('graph', 0, model.graphs.length - 1, 0)]!, model]
+  const number = parameters.whole('graph', 0, model.graphs.length - 1, 0)
+  return { graph: model.graphs[number]!, number, model }
 }
 
 export async function graphColumns(files: KnownFiles, parameters: Parameters): Promise<GraphColumns> {
   const known = files.of(parameters)
-  const [graph, model] = await graphOf(known, parameters)
+  const { graph, number, model } = await graphOf(known, parameters)
   const values = new Values(known, graph)
   const numbered = (names: readonly string[]): number[] => names.map((name) => values.numberOf(name))
   const { nodes } = graph
@@ -42,7 +42,7 @@ export async function graphColumns(files: KnownFiles, parameters: Parameters): P
     graphInputs: numbered([...graph.inputs.keys()]),
     graphOutputs: numbered([...graph.outputs.keys()]),
     activations: nodes.map(activationOf),
-    subgraphs: subgraphsOf(graph, model),
+    subgraphs: subgraphsOf(number, model),
   }
   return { ...columns, ...values.columns() }
 }
@@ -92,10 +92,9 @@ class Values {
 export async function inferredTypes(
   files: KnownFiles,
   parameters: Parameters,
-): Promise<Record<string, string>> {
-  const { file } = files.of(parameters)
-  if (!file.onnx || parameters.whole('graph', 0, Number.MAX_SAFE_INTEGER, 0) !== 0) return {}
-  return Object.fromEntries(Array.from(file.onnx.inferTypes(), ([name, type]) => [name, valueTypeText(type)]))
+): Promise<Readonly<Record<string, string>>> {
+  const known = files.of(parameters)
+  return parameters.whole('graph', 0, Number.MAX_SAFE_INTEGER, 0) === 0 ? known.inferredTypes() : {}
 }
 
 /** `activation` is a parameter of the nodes of a tmfile; some operators of ONNX Runtime have one as well. */
@@ -106,21 +105,18 @@ function activationOf({ attributes }: NodeDescription): string {
   return meaning === 'none' || meaning === '-1' ? '' : meaning
 }
 
-/** Paths of subgraphs are `PATH/NODE.attribute`, where NODE is the name of the node or its operator and index. */
-function subgraphsOf({ path, nodes }: GraphDescription, { graphs }: ModelDescription): [number, number][] {
-  const prefix = path === '' ? '' : `${path}/`
-  const byLabel = new Map(nodes.map(({ name, operator }, at) => [name || `${operator} ${at}`, at]))
-  return graphs.flatMap((graph, index): [number, number][] => {
-    if (index === 0 || !graph.path.startsWith(prefix)) return []
-    const label = graph.path.slice(prefix.length)
-    const end = label.lastIndexOf('.')
-    const node = end < 0 ? undefined : byLabel.get(label.slice(0, end))
-    return node === undefined ? [] : [[node, index]]
-  })
+/** Pairs of a node and the number of a subgraph that belongs to it. */
+function subgraphsOf(number: number, { graphs }: ModelDescription): [number, number][] {
+  const found: [number, number][] = []
+  for (const [index, { owner }] of graphs.entries())
+    if (owner?.graph === number) found.push([owner.node, index])
+  return found
 }
 
 export async function nodeFacts(files: KnownFiles, parameters: Parameters): Promise<NodeFacts> {
-  const [{ nodes }] = await graphOf(files.of(parameters), parameters)
+  const {
+    graph: { nodes },
+  } = await graphOf(files.of(parameters), parameters)
   const node = nodes[parameters.whole('node', 0, nodes.length - 1)]!
   const attributes = Array.from(node.attributes, ([name, value]): [string, string] => [
     name,

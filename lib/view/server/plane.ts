@@ -7,6 +7,7 @@ import { tensor as createTensor } from '../../tensor/from_values.js'
 import { materialize } from '../../tensor/materialize.js'
 import { slice } from '../../tensor/slice.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
+import { untilRejected } from './kept_promises.js'
 import type { Parameters } from './parameters.js'
 
 export interface Plane {
@@ -90,7 +91,7 @@ export async function sliceable(tensor: DenseTensor): Promise<DenseTensor> {
     const message = `tensor "${tensor.name}" has ${tensor.size} elements of two bits; at most ${MAX_UNPACKED} can be shown.`
     throw new TileworkError('ERR_LIMIT', message)
   }
-  const wide = unpacked.get(tensor) ?? unpack(tensor)
+  const wide = unpacked.get(tensor) ?? untilRejected(unpack(tensor), () => void unpacked.delete(tensor))
   unpacked.set(tensor, wide)
   return wide
 }

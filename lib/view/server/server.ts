@@ -1,6 +1,6 @@
 /** The server behind `tilework view`: one loopback port, one token, the files that were named, and nothing written. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { systemError } from '../../bytes/system_error.js'
 import { type Answer, json, send, sendError } from './answer.js'
 import { createToken, Guard } from './guard.js'
@@ -22,6 +22,10 @@ const HOST = '127.0.0.1'
 /** Connections of browsers at a time; further ones are refused. */
 const MAX_CONNECTIONS = 64
 const REQUEST_TIMEOUT_MS = 30_000
+/** A browser sends its headers at once. A connection without them takes one of the few places, and needs no token to do so. */
+const HEADERS_TIMEOUT_MS = 5000
+/** How often the time limits are looked at: Node's 30 s would be added to each. */
+const CHECKING_INTERVAL_MS = 1000
 
 /**
  * Serves files to a page on this machine until it is closed.
@@ -33,12 +37,20 @@ export async function startViewServer(files: readonly ViewedFile[], port: number
   const page = await loadPage()
   const token = createToken()
   const known = new KnownFiles(files)
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, maxHeaderSize: 16 * 1024 })
+  const server = createServer({
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: CHECKING_INTERVAL_MS,
+    maxHeaderSize: 16 * 1024,
+  })
   server.maxConnections = MAX_CONNECTIONS
   await listen(server, port)
   const { port: actual } = server.address() as AddressInfo
   const guard = new Guard(actual, token)
-  server.on('request', (request, response) => void answer(request, response, { guard, page, files: known }))
+  const requests = new OpenRequests()
+  server.on('connection', (socket) => requests.follow(socket))
+  const site = { guard, page, files: known, requests }
+  server.on('request', (request, response) => void answer(request, response, site))
   return { url: `http://${HOST}:${actual}/${token}/`, close: () => closeServer(server) }
 }
 
@@ -67,6 +79,32 @@ interface Site {
   readonly guard: Guard
   readonly page: ReadonlyMap<string, Answer>
   readonly files: KnownFiles
+  readonly requests: OpenRequests
+}
+
+/** The requests of each connection, which end with it. Of those sent without waiting, only the first one's response is closed then. */
+class OpenRequests {
+  readonly #bySocket = new WeakMap<Socket, Set<AbortController>>()
+
+  follow(socket: Socket): void {
+    const open = new Set<AbortController>()
+    this.#bySocket.set(socket, open)
+    socket.once('close', () => {
+      for (const controller of open) controller.abort(new Error('the browser closed the connection'))
+    })
+  }
+
+  /** Runs one request of a connection. */
+  async run<T>(socket: Socket, request: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
+    const controller = new AbortController()
+    const open = this.#bySocket.get(socket)
+    open?.add(controller)
+    try {
+      return await request(controller.signal)
+    } finally {
+      open?.delete(controller)
+    }
+  }
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, site: Site): Promise<void> {
@@ -77,13 +115,13 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   if (file) return send(response, 200, file)
   const route = Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined
   if (!route) return refuse(response, 404, 'There is nothing at this address.')
-  const controller = new AbortController()
-  response.on('close', () => controller.abort(new Error('the browser closed the request')))
   const { url = '' } = request
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
   const parameters = new Parameters(new URLSearchParams(query))
   try {
-    send(response, 200, await route({ files: site.files, parameters, signal: controller.signal }))
+    const { files, requests } = site
+    const found = await requests.run(request.socket, (signal) => route({ files, parameters, signal }))
+    send(response, 200, found)
   } catch (error) {
     sendError(response, error)
   }

@@ -10,6 +10,7 @@ import { stats } from '../../tensor/stats.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
 import type { FileEntry, FileSummary, StatisticsAnswer, TensorColumns, TensorFacts } from '../protocol.js'
 import { MEANINGS, type Meaning } from '../protocol.js'
+import { untilRejected } from './kept_promises.js'
 import type { Parameters } from './parameters.js'
 import type { KnownFile, KnownFiles } from './viewed_files.js'
 
@@ -92,7 +93,7 @@ export async function numbersOf(
   as: Meaning,
 ): Promise<DenseTensor> {
   if (tensor.kind === 'sparse') {
-    const dense = sorted.get(tensor) ?? sparseAsDense(tensor)
+    const dense = sorted.get(tensor) ?? untilRejected(sparseAsDense(tensor), () => void sorted.delete(tensor))
     sorted.set(tensor, dense)
     return dense
   }

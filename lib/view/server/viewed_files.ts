@@ -3,11 +3,13 @@ import type { Finding } from '../../errors.js'
 import { TileworkError } from '../../errors.js'
 import type { ModelFormat } from '../../formats/format.js'
 import type { ModelDescription } from '../../formats/model_description.js'
+import { valueTypeText } from '../../formats/onnx/model/value_type.js'
 import { formatOfModel } from '../../formats/registry.js'
 import { quantizationOf } from '../../pipeline/diff/named_quantization.js'
 import type { OpenFile } from '../../pipeline/open.js'
 import type { QuantizationParameters } from '../../tensor/quantization.js'
 import type { Tensor } from '../../tensor/tensor.js'
+import { untilRejected } from './kept_promises.js'
 import type { Parameters } from './parameters.js'
 
 /** A file to look at. */
@@ -23,6 +25,8 @@ export interface ViewedFile {
 export class KnownFile {
   #description: Promise<ModelDescription | undefined> | undefined
   #findings: Promise<readonly Finding[]> | undefined
+  #types: Promise<Readonly<Record<string, string>>> | undefined
+  #last: { readonly index: number; readonly tensor: Tensor } | undefined
   readonly #viewed: ViewedFile
 
   constructor(viewed: ViewedFile) {
@@ -43,25 +47,47 @@ export class KnownFile {
 
   /** The graphs as names and texts, read once; undefined without a model. */
   description(): Promise<ModelDescription | undefined> {
-    this.#description ??= this.#describe()
+    this.#description ??= untilRejected(this.#describe(), () => {
+      this.#description = undefined
+    })
     return this.#description
   }
 
   /** Checked once; a request that ends does not end the check, which others may wait for. */
   findings(): Promise<readonly Finding[]> {
-    this.#findings ??= this.#viewed.check(new AbortController().signal)
+    this.#findings ??= untilRejected(this.#viewed.check(new AbortController().signal), () => {
+      this.#findings = undefined
+    })
     return this.#findings
   }
 
+  /** Types that follow from the operators of an ONNX model, by value, inferred once: a large model takes many seconds. */
+  inferredTypes(): Promise<Readonly<Record<string, string>>> {
+    this.#types ??= untilRejected(this.#inferTypes(), () => {
+      this.#types = undefined
+    })
+    return this.#types
+  }
+
+  /** The same object while one tensor is looked at; what was computed of it is kept with it, and no longer. */
   tensor(index: number): Tensor {
+    if (this.#last?.index === index) return this.#last.tensor
     const tensor = this.file.tensors.at(index)
-    if (tensor) return tensor
+    if (tensor) {
+      this.#last = { index, tensor }
+      return tensor
+    }
     throw new TileworkError('ERR_RANGE', `There is no tensor ${index} in ${this.name}.`)
   }
 
   async quantizationOf(tensor: Tensor): Promise<QuantizationParameters | undefined> {
     if (tensor.kind !== 'dense') return undefined
     return quantizationOf(tensor, (name) => this.file.tensors.get(name))
+  }
+
+  async #inferTypes(): Promise<Readonly<Record<string, string>>> {
+    const types = this.file.onnx?.inferTypes() ?? []
+    return Object.fromEntries(Array.from(types, ([name, type]) => [name, valueTypeText(type)]))
   }
 
   async #describe(): Promise<ModelDescription | undefined> {
