@@ -52,7 +52,7 @@ const DEFAULTS = {
 } as const satisfies RemoteOptions
 
 /** Upper bounds that no use needs; a larger number is a mistake of unit. */
-const MAX_NUMBERS = {
+const UPPER_BOUNDS = {
   // setTimeout takes 31 bits.
   timeout: 2 ** 31 - 1,
   retries: 100,
@@ -74,8 +74,8 @@ export function checkRemoteOptions(given: RemoteOptions = {}): CheckedRemoteOpti
     ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
   })) as CheckedRemoteOptions
   throwIfAborted(options.signal)
-  for (const [name, max] of Object.entries(MAX_NUMBERS)) {
-    const value = options[name as keyof typeof MAX_NUMBERS]
+  for (const [name, max] of Object.entries(UPPER_BOUNDS)) {
+    const value = options[name as keyof typeof UPPER_BOUNDS]
     const min = name === 'retries' || name === 'cacheBytes' ? 0 : 1
     if (Number.isInteger(value) && value >= min && value <= max) continue
     throw wrong(`remote.${name}`, value, `a whole number from ${min} to ${max}`)
