@@ -15,9 +15,8 @@ export function matmul(left: Dims | undefined, right: Dims | undefined): Dims | 
 export function gemm(node: NodeView): Dims | undefined {
   const [left, right] = [node.dims(0), node.dims(1)]
   if (left?.length !== 2 || right?.length !== 2) return undefined
-  const [rows, inner] = node.int('transA', 0) !== 0 ? [left[1]!, left[0]!] : [left[0]!, left[1]!]
-  const [other, columns] = node.int('transB', 0) !== 0 ? [right[1]!, right[0]!] : [right[0]!, right[1]!]
-  return merged(inner, other) === undefined ? undefined : [rows, columns]
+  const rows = left[node.int('transA', 0) !== 0 ? 1 : 0]!
+  return [rows, right[node.int('transB', 0) !== 0 ? 0 : 1]!]
 }
 
 /** One letter per axis; an ellipsis stands for the axes that are broadcast. */

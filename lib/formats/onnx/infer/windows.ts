@@ -17,8 +17,6 @@ interface Window {
 export function convolution(node: NodeView, weights = 1): Dims | undefined {
   const [input, weight] = [node.dims(0), node.dims(weights)]
   if (!input || weight?.length !== input.length || input.length < 3) return undefined
-  const channels = productOf(weight[1]!, node.int('group', 1))
-  if (merged(input[1]!, channels) === undefined) return undefined
   const windows = windowsOf(node, weight.slice(2))
   return [input[0]!, weight[0]!, ...input.slice(2).map((dim, axis) => moved(node, dim, windows?.[axis]))]
 }
@@ -34,7 +32,6 @@ export function pooling(node: NodeView): Dims | undefined {
 export function transposedConvolution(node: NodeView): Dims | undefined {
   const [input, weight] = [node.dims(0), node.dims(1)]
   if (!input || weight?.length !== input.length || input.length < 3) return undefined
-  if (merged(input[1]!, weight[0]!) === undefined) return undefined
   const windows = windowsOf(node, weight.slice(2))
   const [given, outer] = [node.ints('output_shape'), node.ints('output_padding')]
   const spatial = input.slice(2).map((dim, axis): Dim => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { check, DTYPES, open, serialize, type TileworkError, tensor } from '../../../../lib/index.js'
-import { Graph, type NewAttribute, type NewNode, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
+import { Graph, type NewNode, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../../shared_fixtures.js'
 
 const float = (...shape: (number | string | null)[]): ValueType => ({
@@ -11,7 +11,6 @@ const float = (...shape: (number | string | null)[]): ValueType => ({
   dtype: 'float32',
   shape,
 })
-type Attributes = Readonly<Record<string, NewAttribute>>
 const int = (...shape: number[]): ValueType => ({ kind: 'tensor', dtype: 'int64', shape })
 const list = (...values: number[]) => tensor(BigInt64Array.from(values, BigInt), { shape: [values.length] })
 
@@ -240,34 +239,6 @@ describe('setInputShape', () => {
     const { blocked, unknown } = flattened([0, -1]).setInputShape('x', [1, 4, 7])
     expect(blocked.map(({ name }) => name)).toEqual(['dense'])
     expect(unknown).toEqual(['y'])
-  })
-
-  it.each<[string, readonly number[], readonly number[], Attributes, readonly number[]]>([
-    ['Conv', [1, 3, 8, 8], [6, 3, 3, 3], {}, [1, 4, 8, 8]],
-    ['Conv', [1, 4, 8], [6, 2, 3], { group: { type: 'INT', value: 2 } }, [1, 6, 8]],
-    ['ConvTranspose', [1, 3, 8], [3, 6, 3], {}, [1, 4, 8]],
-    ['Gemm', [1, 3], [3, 5], {}, [1, 4]],
-    [
-      'Gemm',
-      [3, 1],
-      [5, 3],
-      { transA: { type: 'INT', value: 1 }, transB: { type: 'INT', value: 1 } },
-      [4, 1],
-    ],
-    ['MatMul', [1, 3], [3, 5], {}, [1, 4]],
-  ])('names a %s of %j whose weights %j do not fit', (opType, shape, weights, attributes, changed) => {
-    const model = OnnxModel.create()
-    const { graph } = model
-    const size = weights.reduce((one, other) => one * other)
-    graph.addInput('x', float(...shape))
-    graph.setInitializer('w', tensor(new Float32Array(size), { shape: weights }))
-    graph.addNode({ opType, name: 'first', inputs: ['x', 'w'], outputs: ['a'], attributes })
-    graph.addNode({ opType: 'Relu', inputs: ['a'], outputs: ['y'] })
-    graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
-    expect(model.copy().setInputShape('x', shape)).toEqual({ reshaped: [], blocked: [], unknown: [] })
-    const { blocked, unknown } = model.setInputShape('x', changed)
-    expect(blocked.map(({ name }) => name)).toEqual(['first'])
-    expect(unknown).toEqual(['a', 'y'])
   })
 
   it('follows into subgraphs', () => {
