@@ -1,7 +1,7 @@
 /** `tilework merge`. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { open, save, tensor } from '../../lib/index.js'
-import { OnnxModel } from '../../lib/onnx.js'
+import { addModel } from '../formats/onnx/small_model.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
@@ -10,13 +10,7 @@ const MODEL = inFolder('model.onnx')
 const OUT = inFolder('out.onnx')
 
 beforeAll(async () => {
-  const model = OnnxModel.create({ opset: 17 })
-  const type = { kind: 'tensor', dtype: 'float32', shape: [2] } as const
-  model.graph.addInput('x', type)
-  model.graph.setInitializer('w', tensor(Float32Array.of(1, 2)))
-  model.graph.addNode({ opType: 'Add', inputs: ['x', 'w'], outputs: ['y'] })
-  model.graph.addOutput('y', type)
-  await save(MODEL, model)
+  await save(MODEL, addModel())
 })
 
 describe('tilework merge', () => {

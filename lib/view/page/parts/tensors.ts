@@ -8,17 +8,7 @@ const FIRST = 500
 const NEXT = 20_000
 
 /** What is loaded so far, by column. */
-export interface TensorTable {
-  readonly total: number
-  readonly name: readonly string[]
-  readonly kind: readonly string[]
-  readonly dtype: readonly string[]
-  readonly shape: readonly (readonly number[])[]
-  readonly layout: readonly (string | null)[]
-  readonly byteLength: readonly (number | null)[]
-  readonly elements: readonly number[]
-  readonly hasData: readonly boolean[]
-}
+export type TensorTable = Omit<TensorColumns, 'start'>
 
 const COLUMNS = ['name', 'kind', 'dtype', 'shape', 'layout', 'byteLength', 'elements', 'hasData'] as const
 
