@@ -100,7 +100,8 @@ void test_swapped_folder() {
   });
   int good = 0;
   int secret = 0;
-  for (int round = 0; round < 4000; ++round) {
+  // The swapper may lose its processor for thousands of rounds while the folder is away, so rounds alone are not enough.
+  for (int round = 0; round < 4000 || (good == 0 && round < 4'000'000); ++round) {
     const std::string found =
         answer(*folder, round % 2 == 0 ? &Folder::open_below : &Folder::walk_below, "sub/file");
     good += found == "good" ? 1 : 0;
