@@ -5,7 +5,7 @@
  */
 const { join } = require('node:path')
 
-const ENTRIES = '^lib/(index|onnx|tmfile|layout)\\.ts$'
+const ENTRIES = '^lib/(index|onnx|tmfile|layout|queue)\\.ts$'
 
 const ENTRIES_AND_COMMAND = [ENTRIES, '^lib/cli/main\\.ts$']
 

@@ -46,6 +46,7 @@ export const ERROR_CODES = {
   ERR_UNSUPPORTED: 'The target cannot represent this, or this version does not support it.',
   ERR_VALUE: 'A field has a value that its format does not define.',
   ERR_VIEW_TOO_LARGE: 'The range exceeds the largest typed array of this version of Node.',
+  ERR_WORKER_LOST: 'Every worker of a queue that took the file died while it converted it.',
 } as const
 
 /** Codes of findings that are not errors at any level, with their sentences in the documentation. */

@@ -18,6 +18,7 @@ const ENTRIES = {
   onnx: 'tilework/onnx',
   tmfile: 'tilework/tmfile',
   layout: 'tilework/layout',
+  queue: 'tilework/queue',
 }
 const FOLDER = join(ROOT, 'etc', 'api')
 const LIB = join(ROOT, 'lib')

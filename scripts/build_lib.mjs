@@ -13,7 +13,7 @@ import { fail, ROOT, seconds } from './toolchain.mjs'
 
 const DIST = join(ROOT, 'dist')
 /** Public entries: `tilework` is `index`, `tilework/NAME` each other one. */
-const ENTRIES = ['index', 'onnx', 'tmfile', 'layout']
+const ENTRIES = ['index', 'onnx', 'tmfile', 'layout', 'queue']
 const COMMAND = 'cli/main'
 
 const started = performance.now()

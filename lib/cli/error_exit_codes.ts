@@ -49,6 +49,7 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_UNSUPPORTED: EXIT.usage,
   ERR_VALUE: EXIT.unreadable,
   ERR_VIEW_TOO_LARGE: EXIT.usage,
+  ERR_WORKER_LOST: EXIT.fault,
 }
 
 /** Codes that do not blame the bytes of the input, even when they come from opening it. */

@@ -1,8 +1,10 @@
-/** Converts many files in one process. A later run skips the outputs that an earlier one has finished. */
+/** Converts many files. A later run skips the outputs that an earlier one has finished. */
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { isUrl } from '../bytes/remote/schemes.js'
+import { urlLabel } from '../bytes/remote/url_scheme.js'
 import { systemError } from '../bytes/system_error.js'
 import { checkListener } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
@@ -23,13 +25,24 @@ import {
 import { type ConvertInputs, listInputs } from './many/input_list.js'
 import { Manifest } from './many/manifest.js'
 import { type FilePair, pairOutputs } from './many/output_paths.js'
-import { type PairOutcome, runPairs, type SkippedResult } from './many/run_pairs.js'
+import {
+  convertPair,
+  type PairConversion,
+  type PairOutcome,
+  type RunPairsOptions,
+  runPairs,
+  type SkippedResult,
+} from './many/run_pairs.js'
 import { checkShard, type Shard, takeShard } from './many/shard.js'
 import { type ConvertManyProgress, type ConvertManySummary, Tally } from './many/tally.js'
 import { open, pathOf, remoteUrlOf } from './open.js'
+import type { SaveProgress } from './progress.js'
 
 export interface ConvertManyOnlyOptions {
-  /** Folder of the outputs; it is created if necessary. An output has the name of its input. */
+  /**
+   * Folder of the outputs; it is created if necessary. An output has the name of its input. A URL such as `s3://bucket/out`
+   * for objects; `manifest` then names a file of this machine, or is false.
+   */
   readonly outDir: string | URL
   /** Keeps the path of each input below this folder. Default: the part of a pattern before its first wildcard. */
   readonly base?: string
@@ -107,36 +120,98 @@ export async function convertMany(
   inputs: ConvertInputs,
   given: ConvertManyOptions,
 ): Promise<ConvertManySummary> {
-  const options = readManyOptions(given)
-  const { signal, shard } = options
+  const options = readManyOptions(given, 'convertMany')
+  return convertList(inputs, options, (run) => {
+    const folders = new Set<string>()
+    const conversion = conversionOf(run, options)
+    return {
+      jobs: jobsOf(options),
+      perform: (pair) => {
+        run.tally.start(pair)
+        return convertPair(pair, conversion, folders)
+      },
+    }
+  })
+}
+
+function jobsOf({ jobs = 1 }: CheckedManyOptions): number {
+  return jobs === 0 ? Math.min(availableParallelism(), MAX_JOBS) : jobs
+}
+
+function conversionOf(
+  { manifest, settings, onAdvance }: ManyRun,
+  options: CheckedManyOptions,
+): PairConversion {
+  return {
+    finished: manifest,
+    settings,
+    signal: options.signal,
+    remote: options.open?.remote,
+    open: (path) => open(path, options.open),
+    convert: (file, pair) =>
+      convertFile(file, pair.output, { ...options, onProgress: (state) => onAdvance(pair, state) }),
+  }
+}
+
+/** A run over a list, when its pairs are known and its manifest is open. */
+export interface ManyRun {
+  readonly pairs: readonly FilePair[]
+  readonly manifest: Manifest | undefined
+  /** See `settingsHash`. */
+  readonly settings: string
+  readonly tally: Tally
+  /** Reports the progress of a file. */
+  onAdvance(pair: FilePair, state: Pick<SaveProgress, 'bytesDone' | 'bytesTotal'>): void
+}
+
+/** How the files of a run are converted: here, or by workers. */
+export type PairPerformer = Pick<RunPairsOptions, 'jobs' | 'perform'>
+
+/** Lists, pairs, skips, records and counts, with any performer. The options are checked. */
+export async function convertList(
+  inputs: ConvertInputs,
+  options: CheckedManyOptions,
+  performerOf: (run: ManyRun) => PairPerformer | Promise<PairPerformer>,
+): Promise<ConvertManySummary> {
+  const { signal, shard, outDir } = options
   throwIfAborted(signal)
   const pairs = takeShard(await listPairs(inputs, options), shard)
-  await systemError.wrapAsync(options.outDir, () => mkdir(options.outDir, { recursive: true }))
+  if (!isUrl(outDir)) await systemError.wrapAsync(outDir, () => mkdir(outDir, { recursive: true }))
   const manifest = await openManifest(pairs, options)
   try {
     if (manifest && manifest.unreadable.length > 0) {
       options.onDamagedManifest?.({ path: manifest.path, lines: manifest.unreadable })
     }
-    return await convertPairs(pairs, manifest, options)
+    return await convertPairs(pairs, manifest, options, performerOf)
   } finally {
     await manifest?.close()
   }
 }
 
 /** Options that were read once and checked. */
-type CheckedOptions = ConvertManyOptions & { readonly outDir: string }
+export type CheckedManyOptions = ConvertManyOptions & { readonly outDir: string }
 
-/** @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME, ERR_NO_DEVICE */
-function readManyOptions(given: ConvertManyOptions): CheckedOptions {
-  const known = [...convertOptionNames(), ...Object.keys(MANY_OPTIONS)]
+/** Names of all options of a run over many files. */
+export function manyOptionNames(): string[] {
+  return [...convertOptionNames(), ...Object.keys(MANY_OPTIONS)]
+}
+
+/**
+ * @param call - the name of the function, for errors
+ * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME, ERR_NO_DEVICE
+ */
+export function readManyOptions(given: ConvertManyOptions, call: string): CheckedManyOptions {
   const options = readConvertOptions<ConvertOptions & ConvertManyOptions>(
     given as ConvertOptions & ConvertManyOptions,
-    'convertMany',
-    known,
+    call,
+    manyOptionNames(),
   )
-  const outDir = pathOf(options.outDir)
-  if (outDir === undefined || remoteUrlOf(options.outDir)) {
-    refuse('outDir', 'a path or a file: URL', options.outDir)
+  const url = remoteUrlOf(options.outDir)
+  const outDir = url ? url.href : pathOf(options.outDir)
+  if (outDir === undefined) refuse('outDir', 'a path or a URL', options.outDir)
+  if (url && options.manifest === undefined) {
+    const message = `outDir is ${urlLabel(url)}, which cannot keep a manifest; name a file by the option manifest, or pass false for none.`
+    throw new TileworkError('ERR_ARGUMENT', message)
   }
   const { base, jobs, manifest, shard } = options
   if (base !== undefined && typeof base !== 'string') refuse('base', 'a path', base)
@@ -160,24 +235,24 @@ function refuse(option: string, allowed: string, value: unknown): never {
   throw new TileworkError('ERR_ARGUMENT', `${option} must be ${allowed}; it is ${valueText(value)}.`)
 }
 
-async function listPairs(inputs: ConvertInputs, options: CheckedOptions): Promise<FilePair[]> {
+async function listPairs(inputs: ConvertInputs, options: CheckedManyOptions): Promise<FilePair[]> {
   const { outDir, base, format, signal } = options
   // An iterable that never ends must not outlast an abort.
   const files = await untilAborted(listInputs({ inputs, outDir, base, signal }), signal)
   return pairOutputs(files, {
     outDir,
     extension: format === undefined ? undefined : formatByName(format).extensions[0],
-    reserved: new Map([[manifestPath(options), 'the manifest']]),
+    reserved: new Map(options.manifest === false ? [] : [[manifestPath(options), 'the manifest']]),
   })
 }
 
-function manifestPath({ manifest, outDir }: CheckedOptions): string {
+function manifestPath({ manifest, outDir }: CheckedManyOptions): string {
   return typeof manifest === 'string' ? manifest : join(outDir, MANIFEST_NAME)
 }
 
 async function openManifest(
   pairs: readonly FilePair[],
-  options: CheckedOptions,
+  options: CheckedManyOptions,
 ): Promise<Manifest | undefined> {
   if (options.manifest === false) return undefined
   // With `force` every file is converted, so no entry is needed.
@@ -188,27 +263,27 @@ async function openManifest(
 async function convertPairs(
   pairs: readonly FilePair[],
   manifest: Manifest | undefined,
-  options: CheckedOptions,
+  options: CheckedManyOptions,
+  performerOf: (run: ManyRun) => PairPerformer | Promise<PairPerformer>,
 ): Promise<ConvertManySummary> {
-  const { jobs = 1, keepGoing = false, signal, onFile, onProgress } = options
+  const { keepGoing = false, signal, onFile, onProgress } = options
   const tally = new Tally(pairs)
   onProgress?.(tally.progress())
-  const stopReason = await runPairs(pairs, {
-    jobs: jobs === 0 ? Math.min(availableParallelism(), MAX_JOBS) : jobs,
-    keepGoing,
+  const performer = await performerOf({
+    pairs,
     manifest,
     settings: settingsHash(settingsOf(options), PACKAGE_VERSION),
+    tally,
+    onAdvance: (pair, state) => {
+      tally.advance(pair, state)
+      onProgress?.(tally.progress())
+    },
+  })
+  const stopReason = await runPairs(pairs, {
+    ...performer,
+    keepGoing,
+    manifest,
     signal,
-    open: (path) => open(path, options.open),
-    convert: (file, pair) =>
-      convertFile(file, pair.output, {
-        ...options,
-        onProgress: (state) => {
-          tally.advance(pair, state)
-          onProgress?.(tally.progress())
-        },
-      }),
-    onStart: (pair) => tally.start(pair),
     onEnd: (pair, outcome) => {
       count(tally, pair, outcome)
       onFile?.(fileOutcome(pair, outcome))
@@ -236,7 +311,7 @@ function fileOutcome({ input, output }: FilePair, outcome: PairOutcome): FileOut
 }
 
 /** The options that decide the bytes of an output, with layout names in their one form. */
-function settingsOf(options: CheckedOptions): object {
+function settingsOf(options: CheckedManyOptions): object {
   const {
     signal,
     countLosses,
@@ -249,6 +324,7 @@ function settingsOf(options: CheckedOptions): object {
     shard,
     manifest,
     force,
+    remote,
     ...rest
   } = options
   const { onFile, onProgress, onDamagedManifest, layout, fromLayout, dtype, quantize, ...settings } = rest
@@ -258,7 +334,7 @@ function settingsOf(options: CheckedOptions): object {
     fromLayout: fromLayout && parseLayout(fromLayout).name,
     dtype: dtype && resolveDtype(dtype),
     quantize: quantize && quantizeSettings(quantize),
-    openAs: input && [input.format, input.message],
+    openAs: [input?.format, input?.message],
   }
 }
 

@@ -55,7 +55,9 @@ it('loads every command for help, and advises after a typo', async () => {
       'internalize',
       'layout',
       'merge',
+      'queue',
       'view',
+      'worker',
       'help',
     ],
   ])

@@ -11,7 +11,13 @@ const root = new URL('../../', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
 const manifest = JSON.parse(read('package.json'))
 
-const ENTRIES = { '.': 'index', './onnx': 'onnx', './tmfile': 'tmfile', './layout': 'layout' }
+const ENTRIES = {
+  '.': 'index',
+  './onnx': 'onnx',
+  './tmfile': 'tmfile',
+  './layout': 'layout',
+  './queue': 'queue',
+}
 
 describe('package.json', () => {
   test('packs the compiled library, the binaries, the C headers for other addons and the documentation alone', () => {

@@ -74,6 +74,7 @@ class HttpObject implements RemoteObject {
   readonly byteLength: number
   readonly label: string
   readonly head: Uint8Array
+  declare readonly version?: string
   readonly #connection: HttpConnection
   readonly #version: Version
 
@@ -86,6 +87,8 @@ class HttpObject implements RemoteObject {
     this.byteLength = first.byteLength
     this.head = first.head
     this.#version = new Version(first.headers)
+    const { text } = this.#version
+    if (text !== undefined) this.version = text
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
@@ -106,12 +109,15 @@ class HttpObject implements RemoteObject {
 class Version {
   /** Headers that let the server refuse (412) where the object has changed. */
   readonly conditions: Record<string, string>
+  /** Undefined where the server says nothing about versions. */
+  readonly text: string | undefined
   readonly #etag: string | undefined
   readonly #time: string | undefined
 
   constructor({ etag, 'last-modified': time }: IncomingHttpHeaders) {
     this.#etag = etag
     this.#time = time
+    this.text = etag ?? time
     // A weak tag never matches If-Match (RFC 9110, section 13.1.1); it is compared here.
     if (etag !== undefined && !etag.startsWith('W/')) this.conditions = { 'if-match': etag }
     else this.conditions = time === undefined ? {} : { 'if-unmodified-since': time }
@@ -141,7 +147,7 @@ class HttpConnection {
     this.#options = options
     this.#original = url
     this.#current = url
-    this.#guard = new RedirectGuard(url, options.redirects)
+    this.#guard = new RedirectGuard(url, options)
   }
 
   /** Asks for a range; the status of the answer is 206, or 200 where the server ignored the range of a first request. */

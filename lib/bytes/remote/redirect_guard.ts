@@ -4,16 +4,24 @@ import { isIP, type LookupFunction } from 'node:net'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { isPublicAddress } from './private_address.js'
-import type { RedirectPolicy } from './remote_options.js'
+import type { CheckedRemoteOptions, RedirectPolicy } from './remote_options.js'
 import { urlLabel } from './url_scheme.js'
 
 export class RedirectGuard {
   readonly #original: URL
   readonly #policy: RedirectPolicy
 
-  constructor(original: URL, policy: RedirectPolicy) {
+  readonly #isPublicOnly: boolean
+
+  /** @throws TileworkError ERR_IO where only public addresses are allowed and the host of the URL is another */
+  constructor(
+    original: URL,
+    { redirects, addresses }: Pick<CheckedRemoteOptions, 'redirects' | 'addresses'>,
+  ) {
     this.#original = original
-    this.#policy = policy
+    this.#policy = redirects
+    this.#isPublicOnly = addresses === 'public'
+    if (this.#isPublicOnly) checkAddress(original, ownHostError)
   }
 
   /**
@@ -36,6 +44,7 @@ export class RedirectGuard {
         'the redirect leads from https: to http:, where others can read and change the bytes',
       )
     }
+    if (this.#isPublicOnly) checkAddress(target, ownHostError)
     if (target.host === this.#original.host || this.#policy === 'any') return target
     if (this.#policy === 'same-host') {
       throw refused(
@@ -43,16 +52,29 @@ export class RedirectGuard {
         `the redirect leads to another host, ${target.host}; the option remote: { redirects: 'public' } allows that`,
       )
     }
-    const address = hostAddress(target)
-    if (isIP(address) !== 0 && !isPublicAddress(address)) throw privateError(urlLabel(target), address)
+    checkAddress(target, privateError)
     return target
   }
 
   /** Options of a request: names of other hosts must have public addresses only, also when they are asked for again. */
   connectOptions(url: URL): { readonly lookup?: LookupFunction } {
-    if (this.#policy !== 'public' || url.host === this.#original.host) return {}
-    return { lookup: (name, options, callback) => lookUpPublic(urlLabel(url), name, options, callback) }
+    const isChecked = this.#isPublicOnly || (this.#policy === 'public' && url.host !== this.#original.host)
+    if (!isChecked) return {}
+    const errorOf = this.#isPublicOnly ? ownHostError : privateError
+    const label = urlLabel(url)
+    return {
+      lookup: (name, options, callback) =>
+        lookUpPublic(name, options, callback, (address) => errorOf(label, address)),
+    }
   }
+}
+
+type AddressError = (label: string, address: string) => TileworkError
+
+/** Checks a host that is an address: no name is looked up for it. */
+function checkAddress(url: URL, errorOf: AddressError): void {
+  const address = hostAddress(url)
+  if (isIP(address) !== 0 && !isPublicAddress(address)) throw errorOf(urlLabel(url), address)
 }
 
 /** The host without the brackets of an IPv6 address. */
@@ -62,15 +84,15 @@ function hostAddress({ hostname }: URL): string {
 
 /** The connection is made to the addresses that were checked, so that a second answer of the name server is never used. */
 function lookUpPublic(
-  label: string,
   name: string,
   options: LookupOptions,
   callback: Parameters<LookupFunction>[2],
+  errorOf: (address: string) => TileworkError,
 ): void {
   dns.lookup(name, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '')
     const inside = addresses.find(({ address }) => !isPublicAddress(address))
-    if (inside) return callback(privateError(label, inside.address), '')
+    if (inside) return callback(errorOf(inside.address), '')
     if (options.all) return callback(null, addresses)
     const [first] = addresses as [LookupAddress]
     return callback(null, first.address, first.family)
@@ -82,6 +104,10 @@ function privateError(label: string, address: string): TileworkError {
     label,
     `a redirect leads to ${address}, which is not a public address; the option remote: { redirects: 'any' } allows that`,
   )
+}
+
+function ownHostError(label: string, address: string): TileworkError {
+  return refused(label, `the host has the address ${address}, which is not public`)
 }
 
 function refused(label: string, reason: string): TileworkError {

@@ -18,6 +18,11 @@ export interface RemoteOptions {
    * content network need `public`.
    */
   readonly redirects?: RedirectPolicy
+  /**
+   * `public` refuses hosts of `https:` and `http:` URLs that have an address on this machine or in a private network, for
+   * URLs that others have chosen. Default `any`.
+   */
+  readonly addresses?: 'any' | 'public'
   /** Milliseconds without a byte after which a request has failed. Default 30,000. */
   readonly timeout?: number
   /** How often a request is repeated after a failure that may pass: 408, 425, 429, 5xx, a broken connection. Default 5. */
@@ -36,6 +41,7 @@ export interface RemoteOptions {
 export interface CheckedRemoteOptions extends RemoteOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly redirects: RedirectPolicy
+  readonly addresses: 'any' | 'public'
   readonly timeout: number
   readonly retries: number
   readonly connections: number
@@ -45,6 +51,7 @@ export interface CheckedRemoteOptions extends RemoteOptions {
 const DEFAULTS = {
   headers: {},
   redirects: 'same-host',
+  addresses: 'any',
   timeout: 30_000,
   retries: 5,
   connections: 6,
@@ -82,6 +89,9 @@ export function checkRemoteOptions(given: RemoteOptions = {}): CheckedRemoteOpti
   }
   if (!['same-host', 'public', 'any'].includes(options.redirects)) {
     throw wrong('remote.redirects', options.redirects, '"same-host", "public" or "any"')
+  }
+  if (!['any', 'public'].includes(options.addresses)) {
+    throw wrong('remote.addresses', options.addresses, '"any" or "public"')
   }
   checkObject('s3', options.s3 ?? {})
   checkObject('headers', options.headers)

@@ -131,6 +131,7 @@ export async function openS3Object(
     byteLength,
     label: place.label,
     head: first.bytes,
+    ...(first.ETag !== undefined && { version: first.ETag }),
     read: async (start, end) => (await place.bytes(`bytes=${start}-${end - 1}`, version)).bytes,
   }
 }

@@ -6,7 +6,7 @@ import type { ByteSource } from '../source.js'
 import { BLOCK_BYTES, CachedSource } from './cached_source.js'
 import { type CheckedRemoteOptions, checkRemoteOptions, type RemoteOptions } from './remote_options.js'
 import { withRetries } from './retry.js'
-import { type RemoteUpload, type UrlScheme, urlLabel } from './url_scheme.js'
+import { type RemoteObject, type RemoteUpload, type UrlScheme, urlLabel } from './url_scheme.js'
 
 /** Loaded where they are used: most programs never do, and the modules of Node for HTTP are a tenth of the time to start. */
 const loadHttp = () => import('./http_object.js')
@@ -104,7 +104,7 @@ export function siblingUrl(url: URL, name: string): URL {
 }
 
 /** True for an object that `openRemote` has opened. */
-export function isRemoteSource(source: ByteSource): boolean {
+export function isRemoteSource(source: ByteSource): source is CachedSource {
   return source instanceof CachedSource
 }
 
@@ -128,8 +128,24 @@ export async function createRemote(
 /** @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ABORTED, ERR_ARGUMENT */
 export async function openRemote(url: URL, given: RemoteOptions | undefined): Promise<ByteSource> {
   const options = checkRemoteOptions(given)
-  const label = urlLabel(url)
+  return new CachedSource(await openObject(url, options, BLOCK_BYTES), urlLabel(url), options)
+}
+
+/**
+ * Length and version of an object, by one request for its first byte.
+ *
+ * @throws TileworkError as `openRemote`
+ */
+export async function remoteState(
+  url: URL,
+  given: RemoteOptions | undefined,
+): Promise<Pick<RemoteObject, 'byteLength' | 'version'>> {
+  const object = await openObject(url, checkRemoteOptions(given), 1)
+  object.close?.()
+  return object
+}
+
+function openObject(url: URL, options: CheckedRemoteOptions, headBytes: number): Promise<RemoteObject> {
   const scheme = schemes.get(url.protocol.slice(0, -1))!
-  const object = await withRetries(label, options, () => scheme.open(url, options, BLOCK_BYTES))
-  return new CachedSource(object, label, options)
+  return withRetries(urlLabel(url), options, () => scheme.open(url, options, headBytes))
 }

@@ -23,6 +23,7 @@ import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
 import { graphLines } from '../text/graph_lines.js'
 import { lossesLine } from '../text/losses_line.js'
+import { wholeNumber } from '../text/parse_number.js'
 import { numberList } from '../text/parse_shape.js'
 import { printable, printJson } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
@@ -53,6 +54,7 @@ Examples:
   tilework convert model.tmfile model.onnx --batch N
   tilework convert 'models/**/*.btf' --out-dir blocked --layout byxf --jobs 2 --keep-going
   find models -name '*.btf' -print0 | tilework convert - -0 --base models --out-dir blocked --json
+  tilework convert '/models/*.btf' --out-dir /blocked --layout byxf --queue redis://queue:6379
 
 Numbers are separated by commas; "scalar" or an empty list is a shape without axes. With
 --from-layout alone the output is in row-major order. After a change of layout the command that
@@ -192,6 +194,21 @@ function addManyOptions(command: Command): void {
     .option('--manifest <file>', 'record finished files here instead of in the folder of outputs')
     .option('--no-manifest', 'record nothing and skip nothing')
     .option('--force', 'convert finished files again')
+    .option(
+      '--queue <url>',
+      'have the workers of this queue convert the files: redis://host:6379 or rediss://…',
+    )
+    .option('--queue-name <name>', 'name of the queue on that server (default: tilework)')
+    .option(
+      '--attempts <n>',
+      'attempts of a file whose failure may pass (default: 5)',
+      wholeNumber('--attempts'),
+    )
+    .option(
+      '--priority <n>',
+      'with --queue: from 1, taken first; without one, before all that have one',
+      wholeNumber('--priority'),
+    )
   refuseBoth(command, 'manifest', 'no-manifest')
 }
 

@@ -1,14 +1,17 @@
 /** `tilework convert IN… --out-dir DIR`: many files in one process, each reported when it ends. */
 import {
   type ConvertInput,
+  type ConvertInputs,
   type ConvertManyProgress,
   convertMany as convertFiles,
   type FileOutcome,
   type Finding,
+  type ManifestDamage,
   readPathList,
   type TensorLosses,
   TileworkError,
 } from '../../index.js'
+import type { ConvertQueuedOptions } from '../../queue.js'
 import { exitCodeOf } from '../error_exit_codes.js'
 import { EXIT, type ExitCode, worse } from '../exit_codes.js'
 import { inputError } from '../files/open_input.js'
@@ -42,20 +45,28 @@ export async function convertMany(
   const undo = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
   const report = new ManyReport(flags, terminal, undo)
   try {
-    await convertFiles(inputs, {
-      ...libraryOptions(flags),
+    const { open, ...changes } = libraryOptions(flags)
+    const options = {
+      ...changes,
       outDir,
       ...(base !== undefined && { base }),
-      ...(jobs !== undefined && { jobs }),
       ...(keepGoing !== undefined && { keepGoing }),
       ...(shard && { shard }),
       ...(manifest !== undefined && { manifest }),
       ...(force !== undefined && { force }),
       signal: terminal.signal,
-      onFile: (outcome) => report.fileEnded(outcome),
-      onProgress: (progress) => report.update(progress),
-      onDamagedManifest: ({ path, lines }) => report.damagedManifest(path, lines),
-    })
+      onFile: (outcome: FileOutcome) => report.fileEnded(outcome),
+      onProgress: (progress: ConvertManyProgress) => report.update(progress),
+      onDamagedManifest: ({ path, lines }: ManifestDamage) => report.damagedManifest(path, lines),
+    }
+    if (flags.queue !== undefined) await convertByWorkers(inputs, options, flags, flags.queue)
+    else {
+      await convertFiles(inputs, {
+        ...options,
+        ...(open && { open }),
+        ...(jobs !== undefined && { jobs }),
+      })
+    }
   } catch (error) {
     if (!report.hasReported(error)) throw error
   } finally {
@@ -63,6 +74,22 @@ export async function convertMany(
     undo?.close()
   }
   return report.finish()
+}
+
+/** How inputs are opened is a choice of each worker. */
+async function convertByWorkers(
+  inputs: ConvertInputs,
+  options: Omit<ConvertQueuedOptions, 'queue'>,
+  { queueName, attempts, priority }: ConvertFlags,
+  url: string,
+): Promise<void> {
+  const { convertQueued } = await import('../../queue.js')
+  await convertQueued(inputs, {
+    ...options,
+    queue: { url, ...(queueName !== undefined && { name: queueName }) },
+    ...(attempts !== undefined && { attempts }),
+    ...(priority !== undefined && { priority }),
+  })
 }
 
 /** The arguments, then the list on stdin where one is asked for. */

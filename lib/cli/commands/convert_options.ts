@@ -51,6 +51,11 @@ export interface ManyFlags {
   /** False for none; undefined for the default path in the folder of outputs. */
   readonly manifest?: string | false
   readonly force?: boolean
+  /** URL of a queue, whose workers convert the files. */
+  readonly queue?: string
+  readonly queueName?: string
+  readonly attempts?: number
+  readonly priority?: number
 }
 
 export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice {
@@ -69,6 +74,10 @@ const MANY_FLAGS: Readonly<Record<keyof ManyFlags, string>> = {
   shard: '--shard',
   manifest: '--manifest and --no-manifest',
   force: '--force',
+  queue: '--queue',
+  queueName: '--queue-name',
+  attempts: '--attempts',
+  priority: '--priority',
 }
 
 /** The given flags of a run over many files, as they are typed. */
@@ -105,8 +114,29 @@ export function checkFlags(flags: ConvertFlags): void {
   if (flags.weightsOnly && flags.tensor) {
     refuse('--weights-only and --tensor both select tensors; use one of them.')
   }
+  checkQueueFlags(flags)
   const [flag] = flags.outDir === undefined ? manyFlags(flags) : []
   if (flag !== undefined) refuse(`${flag} needs --out-dir.`)
+}
+
+/** What each worker decides for its machine, with the value that says nothing. */
+const WORKER_FLAGS = [
+  ['jobs', '--jobs', undefined],
+  ['device', '--device', undefined],
+  ['guard', '--guard', undefined],
+  ['symlinks', '--symlinks', 'inside'],
+  ['hardLinks', '--hard-links', 'refuse'],
+  ['redirects', '--redirects', 'same-host'],
+] as const
+
+function checkQueueFlags(flags: ConvertFlags): void {
+  const { queue, queueName, attempts, priority } = flags
+  if (queue === undefined) {
+    if ((queueName ?? attempts ?? priority) === undefined) return
+    refuse('--queue-name, --attempts and --priority need --queue.')
+  }
+  const set = WORKER_FLAGS.find(([name, , silent]) => flags[name] !== undefined && flags[name] !== silent)
+  if (set) refuse(`${set[1]} is a choice of each worker: give it to "tilework worker".`)
 }
 
 function refuse(message: string): never {

@@ -5,9 +5,10 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, extname, join, relative, resolve } from 'node:path'
 import { pathOfUrl } from '../../bytes/open_source.js'
-import { isUrl } from '../../bytes/remote/schemes.js'
+import { isUrl, remoteUrl } from '../../bytes/remote/schemes.js'
+import { urlLabel } from '../../bytes/remote/url_scheme.js'
 import { systemError } from '../../bytes/system_error.js'
-import { readInput } from '../../caller_input.js'
+import { isInstance, readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { yieldToEventLoop } from '../../event_loop.js'
@@ -17,7 +18,7 @@ import { isPattern, type Match, matchPattern } from './pattern.js'
 import { isInside, type Located, RealPaths } from './real_paths.js'
 
 /**
- * An input of a run: a path, or a pattern where no file has that name. A URL or `{ path }` is never taken as a pattern.
+ * An input of a run: a path, a URL, or a pattern where no file has that name. A URL or `{ path }` is never taken as a pattern.
  */
 export type ConvertInput = string | URL | { readonly path: string }
 
@@ -26,13 +27,13 @@ export type ConvertInputs = ConvertInput | Iterable<ConvertInput> | AsyncIterabl
 
 /** One file to convert. */
 export interface InputFile {
-  /** As the caller named it, or as the pattern matched it. */
+  /** As the caller named it, or as the pattern matched it; of a URL its text. */
   readonly path: string
-  /** Absolute, with links resolved. */
+  /** Absolute, with links resolved; of a URL without its query. */
   readonly real: string
   /** Path of its output, relative to the folder of outputs. */
   readonly name: string
-  /** Length in bytes when the list was made; 0 where the file could not be inspected. For progress only. */
+  /** Length in bytes when the list was made; 0 for URLs and where the file could not be inspected. For progress only. */
   readonly byteLength: number
 }
 
@@ -79,17 +80,19 @@ function isSingle(inputs: ConvertInputs): inputs is ConvertInput {
 }
 
 function checkBase(base: string): void {
+  if (remoteUrl(base)) return
   if (statSync(base, { throwIfNoEntry: false })?.isDirectory()) return
   const reason = existsSync(base) ? 'is not a folder' : 'does not exist'
   throw new TileworkError('ERR_ARGUMENT', `The base folder ${base} ${reason}.`)
 }
 
+/** The URL of an input on another machine. */
+function urlOf(input: ConvertInput): URL | undefined {
+  return typeof input === 'string' || isInstance(input, URL) ? remoteUrl(input) : undefined
+}
+
 /** Undefined for text, which may be a pattern. */
 function literalPath(input: ConvertInput): string | undefined {
-  if (typeof input === 'string' && isUrl(input)) {
-    const message = `${valueText(input)} is a URL; several files are converted from this machine, URLs one at a time by convert.`
-    throw new TileworkError('ERR_UNSUPPORTED', message)
-  }
   if (typeof input === 'string') return undefined
   const path = readInput('An input', () => (input instanceof URL ? pathOfUrl(input) : input?.path))
   if (typeof path === 'string') return path
@@ -103,14 +106,18 @@ class InputList {
   readonly #files: InputFile[] = []
   readonly #paths = new RealPaths()
   readonly #selection: InputSelection
-  readonly #outDir: string
+  /** Undefined where outputs are objects. */
+  readonly #outDir: string | undefined
 
   constructor(selection: InputSelection) {
     this.#selection = selection
-    this.#outDir = this.#paths.folder(resolve(selection.outDir))
+    const { outDir } = selection
+    this.#outDir = isUrl(outDir) ? undefined : this.#paths.folder(resolve(outDir))
   }
 
   async add(input: ConvertInput): Promise<void> {
+    const url = urlOf(input)
+    if (url) return this.#addObject(url)
     const path = literalPath(input)
     if (path === undefined) {
       const text = input as string
@@ -128,7 +135,16 @@ class InputList {
         `${path} is a folder; select its files with a pattern such as '${pattern}'.`,
       )
     }
-    this.#files.push({ path, real, name: this.#nameBelowBase(path, name), byteLength: stats?.size ?? 0 })
+    await this.#push({ path, real, name: this.#nameBelowBase(path, name), byteLength: stats?.size ?? 0 })
+  }
+
+  /** Nobody is asked for the object before it is its turn: a list may have a million. */
+  async #addObject(url: URL): Promise<void> {
+    await this.#push({ path: url.href, real: urlLabel(url), name: this.#nameBelowUrl(url), byteLength: 0 })
+  }
+
+  async #push(file: InputFile): Promise<void> {
+    this.#files.push(file)
     if (this.#files.length > MAX_FILES) {
       throw new TileworkError('ERR_LIMIT', `The list has more than ${MAX_FILES} files; convert it in parts.`)
     }
@@ -138,11 +154,13 @@ class InputList {
   async #addMatches(pattern: string): Promise<void> {
     const { base, files } = await matchPattern(pattern, this.#selection.signal)
     // A search that starts among the outputs means the outputs.
-    const isSearchOfOutputs = isInside(this.#paths.folder(resolve(base)), this.#outDir)
+    const outDir = this.#outDir
+    const isOutput = (path: string): boolean => outDir !== undefined && isInside(path, outDir)
+    const isSearchOfOutputs = isOutput(this.#paths.folder(resolve(base)))
     let found = 0
     for (const match of files) {
       const located = this.#paths.locate(match.path)
-      if (!isSearchOfOutputs && isInside(located.real, this.#outDir)) continue
+      if (!isSearchOfOutputs && isOutput(located.real)) continue
       await this.#add(match, located)
       found++
     }
@@ -157,9 +175,35 @@ class InputList {
     throw new TileworkError('ERR_ARGUMENT', `${path} lies outside the base folder ${base}.`)
   }
 
+  #nameBelowUrl(url: URL): string {
+    const { base } = this.#selection
+    const label = urlLabel(url)
+    const folder = base === undefined ? label.slice(0, label.lastIndexOf('/') + 1) : folderUrl(base)
+    const name = label.startsWith(folder) ? decodedName(label.slice(folder.length)) : undefined
+    if (name !== undefined && name !== '' && !name.split('/').includes('..')) return name
+    const reason = base === undefined ? 'names no object' : `lies outside the base ${base}`
+    throw new TileworkError('ERR_ARGUMENT', `${label} ${reason}.`)
+  }
+
   finish(): InputFile[] {
     const seen = new Set<string>()
     return this.#files.sort(byPath).filter(({ real }) => seen.size < seen.add(real).size)
+  }
+}
+
+/** The text that URLs below a folder start with. */
+function folderUrl(base: string): string {
+  const url = remoteUrl(base)
+  const label = url ? urlLabel(url) : base
+  return label.endsWith('/') ? label : `${label}/`
+}
+
+/** The name that a part of a URL spells; undefined where it spells none. */
+function decodedName(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
   }
 }
 

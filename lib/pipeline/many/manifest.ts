@@ -6,6 +6,8 @@
 import { closeSync, constants, fdatasync, fstatSync, openSync, read, readSync, writeSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { remoteUrl } from '../../bytes/remote/schemes.js'
+import { urlLabel } from '../../bytes/remote/url_scheme.js'
 import { systemError } from '../../bytes/system_error.js'
 import { isWindows, withSlashes } from '../../bytes/windows_names.js'
 import { TileworkError } from '../../errors.js'
@@ -162,8 +164,10 @@ export class Manifest {
   }
 }
 
-/** Relative to the manifest and with `/` on every system, so that a folder may be moved to another machine. */
+/** A URL without its query. A path: relative to the manifest and with `/` on every system, so that a folder may be moved to another machine. */
 function keyOf(folder: string, output: string): string {
+  const url = remoteUrl(output)
+  if (url) return urlLabel(url)
   const path = relative(folder, resolve(output))
   return isWindows ? withSlashes(path) : path
 }

@@ -1,5 +1,8 @@
 /** The manifest entry of a finished file: how it is made, and when it still holds. */
 import { basename, dirname, join, resolve } from 'node:path'
+import type { RemoteOptions } from '../../bytes/remote/remote_options.js'
+import { remoteUrl, siblingUrl } from '../../bytes/remote/schemes.js'
+import { urlLabel } from '../../bytes/remote/url_scheme.js'
 import type { FormatName } from '../../formats/registry.js'
 import type { ConvertResult } from '../convert.js'
 import type { OpenFile } from '../open.js'
@@ -13,7 +16,6 @@ import {
   partsOf,
   tryFileState,
 } from './file_state.js'
-import type { Manifest } from './manifest.js'
 import type { ManifestEntry, UndoNote } from './manifest_line.js'
 import type { FilePair } from './output_paths.js'
 
@@ -24,36 +26,55 @@ export interface InspectedInput {
   readonly state: FileState
 }
 
+/** Where entries of earlier runs are looked up; a manifest is one. */
+export interface FinishedFiles {
+  get(output: string): ManifestEntry | undefined
+}
+
+/** What an entry depends on beside the files. */
+export interface EntryOptions {
+  /** Hash of the options that decide the output, see `settingsHash`. */
+  readonly settings: string
+  /** How URLs are asked for the state of their objects. */
+  readonly remote: RemoteOptions | undefined
+}
+
 type InputParts = NonNullable<ManifestEntry['input']['parts']>
 
 /** The entry of an output that is still as it was written, by a run with the same settings. */
-export function currentEntry(
-  manifest: Manifest | undefined,
+export async function currentEntry(
+  finished: FinishedFiles | undefined,
   output: string,
-  settings: string,
-): ManifestEntry | undefined {
-  const entry = manifest?.get(output)
+  { settings, remote }: EntryOptions,
+): Promise<ManifestEntry | undefined> {
+  const entry = finished?.get(output)
   if (entry?.settings !== settings) return undefined
   const { parts = [], ...main } = entry.output
-  const isWhole =
-    isSameOutput(main, output) && parts.every((part) => isSameOutput(part, beside(output, part.name)))
-  return isWhole ? entry : undefined
+  const files = [main, ...parts.map((part) => ({ ...part, path: beside(output, part.name) }))]
+  const [, ...paths] = files.map(({ path }) => path)
+  for (const [index, path] of [output, ...paths].entries()) {
+    if (!isSameOutput(files[index]!, await tryFileState(path, remote))) return undefined
+  }
+  return entry
 }
 
 /** The inode is ignored: an output that was copied with its modification time is still the output. */
-function isSameOutput(noted: FileState, path: string): boolean {
-  const now = tryFileState(path)
+function isSameOutput(noted: FileState, now: FileState | undefined): boolean {
   return now?.bytes === noted.bytes && now.mtime === noted.mtime
 }
 
 /** True when the states of the input and its parts show that none has changed. */
-export function isSameInput({ input }: ManifestEntry, path: string, state: FileState): boolean {
-  const { parts = [] } = input
-  return (
-    input.path === resolve(path) &&
-    isUnchanged(input, state) &&
-    parts.every((part) => isUnchanged(part, tryFileState(beside(path, part.name))))
-  )
+export async function isSameInput(
+  { input }: ManifestEntry,
+  path: string,
+  state: FileState,
+  remote: RemoteOptions | undefined,
+): Promise<boolean> {
+  if (input.path !== absolutePath(path) || !isUnchanged(input, state)) return false
+  for (const part of input.parts ?? []) {
+    if (!isUnchanged(part, await tryFileState(beside(path, part.name), remote))) return false
+  }
+  return true
 }
 
 /**
@@ -64,9 +85,10 @@ export async function renewEntry(
   entry: ManifestEntry,
   input: InspectedInput,
   signal: AbortSignal | undefined,
+  remote: RemoteOptions | undefined,
 ): Promise<ManifestEntry | undefined> {
   if (entry.input.bytes !== input.state.bytes) return undefined
-  const parts = inputParts(input)
+  const parts = await inputParts(input, remote)
   const sha256 = await contentHash(input.file, signal)
   if (sha256 !== entry.input.sha256) return undefined
   const output = { ...entry.output, path: input.pair.output }
@@ -78,12 +100,20 @@ export function inputNote(
   parts: InputParts,
   sha256: string,
 ): ManifestEntry['input'] {
-  return { path: resolve(pair.input), ...inputState(state), sha256, ...(parts.length > 0 && { parts }) }
+  return { path: absolutePath(pair.input), ...inputState(state), sha256, ...(parts.length > 0 && { parts }) }
 }
 
 /** The state of each other file that the input has referred to so far. */
-export function inputParts({ file, pair }: InspectedInput): InputParts {
-  return partsOf(file).map(([name]) => ({ name, ...inputState(fileState(beside(pair.input, name))) }))
+export function inputParts(
+  { file, pair }: InspectedInput,
+  remote: RemoteOptions | undefined,
+): Promise<InputParts> {
+  return Promise.all(
+    partsOf(file).map(async ([name]) => ({
+      name,
+      ...inputState(await fileState(beside(pair.input, name), remote)),
+    })),
+  )
 }
 
 /** The state of a complete output. Where the input has parts the output is opened to find its own. */
@@ -91,18 +121,24 @@ export async function outputNote(
   { file, pair }: InspectedInput,
   { format, undo }: ConvertResult,
   open: (path: string) => Promise<OpenFile>,
+  remote: RemoteOptions | undefined,
 ): Promise<ManifestEntry['output']> {
   const notes = undo.map(undoNote)
   const main = {
     path: pair.output,
     format,
-    ...fileState(pair.output),
+    ...(await fileState(pair.output, remote)),
     ...(notes.length > 0 && { undo: notes }),
   }
   if (partsOf(file).length === 0) return main
   const output = await open(pair.output)
   try {
-    const parts = partsOf(output).map(([name]) => ({ name, ...fileState(beside(pair.output, name)) }))
+    const parts = await Promise.all(
+      partsOf(output).map(async ([name]) => ({
+        name,
+        ...(await fileState(beside(pair.output, name), remote)),
+      })),
+    )
     return parts.length > 0 ? { ...main, parts } : main
   } finally {
     output.close()
@@ -128,5 +164,12 @@ export function skippedResult(
 }
 
 function beside(path: string, name: string): string {
-  return join(dirname(path), name)
+  const url = remoteUrl(path)
+  return url ? siblingUrl(url, name).href : join(dirname(path), name)
+}
+
+/** A path as every folder sees it; a URL without its query, which may be a secret. */
+function absolutePath(path: string): string {
+  const url = remoteUrl(path)
+  return url ? urlLabel(url) : resolve(path)
 }

@@ -81,7 +81,7 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function isEntry({ input, output, settings }: Fields): boolean {
+export function isEntry({ input, output, settings }: Fields): boolean {
   return (
     isFile(input, ['path', 'sha256']) &&
     isFile(output, ['path', 'format', 'mtime']) &&
@@ -101,7 +101,7 @@ function isFile(value: unknown, texts: readonly string[]): boolean {
   )
 }
 
-function isUndo(value: unknown): boolean {
+export function isUndo(value: unknown): boolean {
   if (value === undefined) return true
   return Array.isArray(value) && value.every((note) => isObject(note) && isUndoNote(note))
 }

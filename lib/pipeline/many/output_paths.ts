@@ -1,6 +1,7 @@
 /** Output paths: each input gets its own, and no output replaces an input. */
 import { extname, join, resolve } from 'node:path'
-import { isWindows } from '../../bytes/windows_names.js'
+import { isUrl, remoteUrl, siblingUrl } from '../../bytes/remote/schemes.js'
+import { isWindows, withSlashes } from '../../bytes/windows_names.js'
 import { TileworkError } from '../../errors.js'
 import { extensionOf, formatByExtension } from '../../formats/registry.js'
 import type { InputFile } from './input_list.js'
@@ -35,8 +36,8 @@ export function pairOutputs(inputs: readonly InputFile[], target: OutputTarget):
   )
   const taken = new Map<string, string>()
   return inputs.map((input) => {
-    const output = join(target.outDir, withExtension(input.name, target.extension))
-    const key = sameName(paths.locate(resolve(output)).real)
+    const output = outputOf(target, input.name)
+    const key = isUrl(output) ? output : sameName(paths.locate(resolve(output)).real)
     const other = taken.get(key)
     if (other !== undefined) {
       refuse(
@@ -53,6 +54,14 @@ export function pairOutputs(inputs: readonly InputFile[], target: OutputTarget):
     taken.set(key, input.path)
     return { input: input.path, output, byteLength: input.byteLength }
   })
+}
+
+function outputOf({ outDir, extension }: OutputTarget, name: string): string {
+  const file = withExtension(name, extension)
+  const url = remoteUrl(outDir)
+  if (!url) return join(outDir, file)
+  if (!url.pathname.endsWith('/')) url.pathname += '/'
+  return siblingUrl(url, isWindows ? withSlashes(file) : file).href
 }
 
 /** The path below the folder of outputs, with the extension of the format that is written. */

@@ -4,15 +4,18 @@
  */
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { isUrl } from '../../bytes/remote/schemes.js'
 import { systemError } from '../../bytes/system_error.js'
 import { TileworkError } from '../../errors.js'
 import { yieldToEventLoop } from '../../event_loop.js'
 import type { ConvertResult } from '../convert.js'
 import type { OpenFile } from '../open.js'
-import { contentHash, fileState, partsOf } from './file_state.js'
+import { contentHash, fileState, openObjectState, partsOf } from './file_state.js'
 import type { Manifest } from './manifest.js'
 import {
   currentEntry,
+  type EntryOptions,
+  type FinishedFiles,
   type InspectedInput,
   inputNote,
   inputParts,
@@ -44,16 +47,22 @@ export interface RunPairsOptions {
   readonly jobs: number
   /** Continues after a failure. */
   readonly keepGoing: boolean
-  /** Without a manifest nothing is skipped and nothing is recorded. */
-  readonly manifest: Manifest | undefined
-  /** Hash of the options that decide the output, see `settingsHash`. */
-  readonly settings: string
+  /** Without a manifest nothing is recorded. */
+  readonly manifest: Pick<Manifest, 'append'> | undefined
+  readonly signal: AbortSignal | undefined
+  /** Converts one file. Never rejects; undefined where nothing was done because the run ends. */
+  perform(pair: FilePair): Promise<Finished | undefined>
+  onEnd(pair: FilePair, outcome: PairOutcome): void
+}
+
+/** How one file is converted on this machine. */
+export interface PairConversion extends EntryOptions {
+  /** Entries of earlier runs, by which files are skipped. Undefined also where no entry is wanted of this one. */
+  readonly finished: FinishedFiles | undefined
   readonly signal: AbortSignal | undefined
   open(path: string): Promise<OpenFile>
   /** Writes the output. It is complete under its name when this resolves, and untouched when it rejects. */
   convert(file: OpenFile, pair: FilePair): Promise<ConvertResult>
-  onStart(pair: FilePair): void
-  onEnd(pair: FilePair, outcome: PairOutcome): void
 }
 
 /** A skipped file never waits, so a list that is skipped whole yields to the event loop after this many files. */
@@ -72,14 +81,15 @@ export async function runPairs(
   pairs: Iterable<FilePair>,
   options: RunPairsOptions,
 ): Promise<StopReason | undefined> {
-  const folders = new Set<string>()
   let started = 0
   let reason: StopReason | undefined
   await runJobs(pairs, options.jobs, async (pair): Promise<Verdict> => {
     if (++started % FILES_PER_YIELD === 0) await yieldToEventLoop()
     if (options.signal?.aborted) return 'stop'
-    options.onStart(pair)
-    let { outcome, note } = await convertPair(pair, options, folders)
+    const finished = await options.perform(pair)
+    if (!finished) return 'stop'
+    const { note } = finished
+    let { outcome } = finished
     let verdict: Verdict = outcome.status === 'failed' && !options.keepGoing ? 'stop' : 'continue'
     try {
       if (note) options.manifest?.append(note)
@@ -96,39 +106,73 @@ export async function runPairs(
 }
 
 /** A cancelled file is not a failure. */
-function isAbort(error: unknown): boolean {
+export function isAbort(error: unknown): boolean {
   if (error instanceof TileworkError) return error.code === 'ERR_ABORTED'
   return error instanceof Error && error.cause !== undefined && isAbort(error.cause)
 }
 
 /** An outcome, and the entry to append to the manifest. */
-interface Finished {
+export interface Finished {
   readonly outcome: PairOutcome
   readonly note?: ManifestEntry | undefined
 }
 
-async function convertPair(
+/**
+ * Converts one file, unless an entry shows that its output is as it would be written.
+ *
+ * @param folders - folders of outputs that exist, completed here
+ */
+export async function convertPair(
   pair: FilePair,
-  options: RunPairsOptions,
+  options: PairConversion,
   folders: Set<string>,
 ): Promise<Finished> {
   let file: OpenFile | undefined
   try {
-    // Inspected before the file is opened: a write after that changes the time, and the entry no longer matches.
-    const state = options.manifest && fileState(pair.input)
-    const entry = currentEntry(options.manifest, pair.output, options.settings)
-    if (entry && state && isSameInput(entry, pair.input, state)) return skipped(pair, entry)
+    const { finished, remote } = options
+    const entry = await currentEntry(finished, pair.output, options)
+    // Inspected before the file is opened: a write after that changes the time, and the entry no longer matches. An object
+    // that is open has the state of the version that is read, which takes no request.
+    const isInspected = finished !== undefined && (entry !== undefined || !isUrl(pair.input))
+    const before = isInspected ? await fileState(pair.input, remote) : undefined
+    if (entry && before && (await isSameInput(entry, pair.input, before, remote))) return skipped(pair, entry)
     file = await options.open(pair.input)
+    const state = finished && (openObjectState(file) ?? before)
     if (!state) {
       const result = await convertInFolder(file, pair, options, folders)
       return { outcome: { status: 'written', result } }
     }
     const input = { file, pair, state }
-    const renewed = entry && (await renewEntry(entry, input, options.signal))
+    const renewed = entry && (await renewEntry(entry, input, options.signal, remote))
     if (renewed) return { ...skipped(pair, renewed), note: renewed }
     return await convertAndNote(input, options, folders)
   } catch (error) {
     return { outcome: { status: 'failed', stage: file ? 'convert' : 'open', error } }
+  } finally {
+    file?.close()
+  }
+}
+
+/**
+ * The part of `convertPair` that converts nothing: the file as skipped, where an entry shows that its output is as it would
+ * be written.
+ */
+export async function skipPair(
+  pair: FilePair,
+  options: Omit<PairConversion, 'convert'>,
+): Promise<Finished | undefined> {
+  let file: OpenFile | undefined
+  try {
+    const entry = await currentEntry(options.finished, pair.output, options)
+    if (!entry) return undefined
+    const state = await fileState(pair.input, options.remote)
+    if (await isSameInput(entry, pair.input, state, options.remote)) return skipped(pair, entry)
+    if (entry.input.bytes !== state.bytes) return undefined
+    file = await options.open(pair.input)
+    const renewed = await renewEntry(entry, { file, pair, state }, options.signal, options.remote)
+    return renewed && { ...skipped(pair, renewed), note: renewed }
+  } catch (error) {
+    return { outcome: { status: 'failed', stage: 'open', error } }
   } finally {
     file?.close()
   }
@@ -141,11 +185,11 @@ function skipped(pair: FilePair, entry: ManifestEntry): Finished {
 async function convertInFolder(
   file: OpenFile,
   pair: FilePair,
-  options: RunPairsOptions,
+  options: PairConversion,
   folders: Set<string>,
 ): Promise<ConvertResult> {
   const folder = dirname(pair.output)
-  if (!folders.has(folder)) {
+  if (!isUrl(pair.output) && !folders.has(folder)) {
     await systemError.wrapAsync(folder, () => mkdir(folder, { recursive: true }))
     folders.add(folder)
   }
@@ -155,11 +199,11 @@ async function convertInFolder(
 /** Converts and hashes the input at the same time: both run on threads of their own, over the same cached pages. */
 async function convertAndNote(
   input: InspectedInput,
-  options: RunPairsOptions,
+  options: PairConversion,
   folders: Set<string>,
 ): Promise<Finished> {
   const { file, pair } = input
-  const parts = inputParts(input)
+  const parts = await inputParts(input, options.remote)
   let hasFailed = false
   const [conversion, hash] = await Promise.allSettled([
     convertInFolder(file, pair, options, folders).catch((error: unknown) => {
@@ -176,7 +220,7 @@ async function convertAndNote(
   if (partsOf(file).length !== parts.length) return { outcome }
   // Nor where tensors are missing: every run says so until the input is whole.
   if (result.findings.some(({ omitsTensor }) => omitsTensor)) return { outcome }
-  const output = await outputNote(input, result, options.open)
+  const output = await outputNote(input, result, options.open, options.remote)
   return {
     outcome,
     note: { input: inputNote(input, parts, hash.value), output, settings: options.settings },

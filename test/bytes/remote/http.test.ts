@@ -1,14 +1,18 @@
 /** `open('https://…')`: what is asked for, what is repeated, what is refused. The server is real, on loopback. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openRemote } from '../../../lib/bytes/remote/schemes.js'
 import type { ByteSource } from '../../../lib/index.js'
 import { type OpenOptions, open, serialize, slice, tensor } from '../../../lib/index.js'
 import { runCli } from '../../cli/run_cli.js'
+import { temporaryFolder } from '../../cli/temporary_folder.js'
 import { addModel } from '../../formats/onnx/small_model.js'
 import { RangeServer } from './range_server.js'
 
 const MIB = 1024 ** 2
+const inFolder = temporaryFolder()
 const server = new RangeServer()
 const other = new RangeServer()
 beforeAll(async () => {
@@ -140,8 +144,60 @@ describe('reads', () => {
     const { code, stdout, stderr } = await runCli(['inspect', `${url}?key=1`])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('Add')
-    const many = await runCli(['convert', url, url, '--out-dir', 'no-such-folder'])
-    expect(many).toMatchObject({ code: 64, stderr: expect.stringContaining('URLs one at a time') })
+  })
+
+  it('many objects are converted into a folder, and skipped while their version is the same', async () => {
+    const one = server.put('/a/xy.npy', await serialize(tensor(Float32Array.of(1, 2)), { format: 'npy' }))
+    const two = server.put('/a/b/z.npy', await serialize(tensor(Float32Array.of(3, 4)), { format: 'npy' }))
+    const out = inFolder('many')
+    const args = [
+      'convert',
+      one,
+      `${two}?sig=secret`,
+      one,
+      '--out-dir',
+      out,
+      '--base',
+      new URL('.', one).href,
+    ]
+    expect(await runCli(args)).toMatchObject({ code: 0, stderr: expect.stringContaining('Wrote 2 files') })
+    expect(readdirSync(out, { recursive: true }).toSorted()).toEqual([
+      '.tilework-manifest.jsonl',
+      'b',
+      join('b', 'z.npy'),
+      'xy.npy',
+    ])
+    expect(readFileSync(join(out, '.tilework-manifest.jsonl'), 'utf8')).not.toContain('secret')
+    expect(await runCli(args)).toMatchObject({ stderr: expect.stringContaining('2 skipped') })
+    const changed = await serialize(tensor(Float32Array.of(5, 6)), { format: 'npy' })
+    server.put('/a/xy.npy', changed, { etag: '"2"' })
+    expect(await runCli(args)).toMatchObject({ stderr: expect.stringMatching(/Wrote 1 file.*1 skipped/) })
+  })
+
+  it.each([
+    ['a base that an object is not below', ['--base', 'https://elsewhere/']],
+    ['a folder of objects without a manifest', ['--out-dir', 's3://bucket/out']],
+  ])('many objects: %s is refused', async (_, more) => {
+    const args = [
+      'convert',
+      'https://127.0.0.1/a.npy',
+      'https://127.0.0.1/b.npy',
+      '--out-dir',
+      inFolder('none'),
+    ]
+    expect(await runCli([...args, ...more])).toMatchObject({ code: 64 })
+  })
+
+  it('with addresses "public" a host on this machine is refused before a request', async () => {
+    const url = server.put('/a', bytes)
+    const before = server.requests.length
+    for (const host of [url, url.replace('127.0.0.1', 'localhost')]) {
+      await expect(open(host, { remote: { addresses: 'public' } })).rejects.toMatchObject({
+        code: 'ERR_IO',
+        message: expect.stringContaining('which is not public'),
+      })
+    }
+    expect(server.requests.length).toBe(before)
   })
 
   it('takes whole objects from a server without ranges, and empty ones', async () => {

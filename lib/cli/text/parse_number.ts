@@ -1,0 +1,34 @@
+/** Parses numbers of the command line: counts and sizes in bytes. The library checks their ranges. */
+import { TileworkError } from '../../index.js'
+
+/**
+ * The parser of a whole number.
+ *
+ * @param flag - as it is typed, for the error
+ */
+export function wholeNumber(flag: string): (text: string) => number {
+  return (text) => {
+    if (/^\d{1,15}$/.test(text)) return Number(text)
+    throw new TileworkError('ERR_ARGUMENT', `${flag} must be a whole number; it is "${text}".`)
+  }
+}
+
+/** Powers of 1024 by their prefix. */
+const PREFIXES = ['', 'K', 'M', 'G', 'T']
+
+/**
+ * The parser of a number of bytes: `1048576`, `512MiB`, `2GiB`, also `2G`.
+ *
+ * @param flag - as it is typed, for the error
+ */
+export function byteCount(flag: string): (text: string) => number {
+  return (text) => {
+    const [, digits, prefix = ''] = /^(\d{1,15})(?:([KMGT])(?:iB)?)?$/.exec(text) ?? []
+    const bytes = Number(digits) * 1024 ** PREFIXES.indexOf(prefix)
+    if (digits !== undefined && Number.isSafeInteger(bytes)) return bytes
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${flag} must be a number of bytes such as 512MiB; it is "${text}".`,
+    )
+  }
+}

@@ -1,0 +1,180 @@
+/** Connections to Redis or Valkey, and the package that speaks with it, which users install where they need it. */
+import type * as BullMq from 'bullmq'
+import type * as IoRedis from 'ioredis'
+import type { Redis } from 'ioredis'
+import { optionalPeer } from '../bytes/remote/optional_peer.js'
+import { checkObject } from '../caller_input.js'
+import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
+
+/** Where a queue is. */
+export interface QueuePlace {
+  /** `redis://[user:password@]host[:port][/db]`, or `rediss:` for TLS. */
+  readonly url: string | URL
+  /** Name of the queue, so that several share a server: 1 to 64 of `a-z A-Z 0-9 _ -`. Default: `tilework`. */
+  readonly name?: string
+}
+
+/** A checked place. */
+export interface CheckedPlace {
+  readonly name: string
+  /** The URL without user and password, for messages. */
+  readonly label: string
+  readonly connection: IoRedis.RedisOptions
+}
+
+const DEFAULT_NAME = 'tilework'
+const DEFAULT_PORT = 6379
+
+/** Milliseconds in which the first connection must be there. A later loss is waited for. */
+const CONNECT_MS = 5_000
+
+/** Milliseconds to wait for a server that does not answer, at the end. */
+const CLOSE_MS = 3_000
+
+/** Longest milliseconds between two attempts to connect again. */
+const LONGEST_RECONNECT_MS = 2_000
+
+/** @throws TileworkError ERR_UNSUPPORTED that says what to install */
+export function loadBullMq(): typeof BullMq {
+  return optionalPeer('bullmq', 'Queues of files')
+}
+
+function loadIoRedis(): typeof IoRedis {
+  return optionalPeer('ioredis', 'Queues of files')
+}
+
+/** @throws TileworkError ERR_ARGUMENT; no message shows the URL, which may hold a password */
+export function checkPlace(given: QueuePlace): CheckedPlace {
+  checkObject(given, 'The queue is { url, name? }')
+  const { url: text, name = DEFAULT_NAME } = given
+  if (typeof name !== 'string' || !/^[\w-]{1,64}$/.test(name)) {
+    const allowed = '1 to 64 of a-z, A-Z, 0-9, _ and -'
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `The name of the queue is ${valueText(name)}; it must be ${allowed}.`,
+    )
+  }
+  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : text
+  if (!(url instanceof URL) || !/^rediss?:$/.test(url.protocol) || url.hostname === '') throw urlError()
+  const { hostname, protocol, pathname, search, hash } = url
+  const db = /^\/?$/.test(pathname) ? 0 : Number(/^\/(\d{1,5})$/.exec(pathname)?.[1])
+  if (Number.isNaN(db) || search !== '' || hash !== '') throw urlError()
+  // Brackets of an IPv6 address belong to the URL.
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  return {
+    name,
+    label: `${protocol}//${url.host}${pathname}`,
+    connection: {
+      host,
+      port: url.port === '' ? DEFAULT_PORT : Number(url.port),
+      db,
+      ...(url.username !== '' && { username: decoded(url.username) }),
+      ...(url.password !== '' && { password: decoded(url.password) }),
+      ...(protocol === 'rediss:' && { tls: { servername: host } }),
+      // Commands wait until the server is back, and are sent again: every one may be repeated.
+      maxRetriesPerRequest: null,
+      retryStrategy: (times: number) => Math.min(100 * 2 ** Math.min(times, 10), LONGEST_RECONNECT_MS),
+    },
+  }
+}
+
+function urlError(): TileworkError {
+  const form = 'redis://[user:password@]host[:port][/db] or rediss://…'
+  return new TileworkError('ERR_ARGUMENT', `The URL of the queue is not of the form ${form}.`)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * The connections of one user of a queue, opened here and not by BullMQ, which waits without an end for a server that does not
+ * answer: these can be cut at any time.
+ */
+export class Connections {
+  readonly #place: CheckedPlace
+  readonly #clients = new Set<Redis>()
+
+  constructor(place: CheckedPlace) {
+    this.#place = place
+  }
+
+  /**
+   * A new connection, when it is there.
+   *
+   * @throws TileworkError ERR_IO that says why there is none
+   */
+  async open(): Promise<Redis> {
+    const { Redis: Client } = loadIoRedis()
+    const client = this.#keep(new Client(this.#place.connection as object))
+    // BullMQ opens a second one for commands that block.
+    const duplicate = client.duplicate.bind(client)
+    client.duplicate = (options) => this.#keep(duplicate(options))
+    await untilReady(client, this.#place)
+    return client
+  }
+
+  /** Cuts all of them. Commands that wait fail. */
+  end(): void {
+    for (const client of this.#clients) client.disconnect()
+    this.#clients.clear()
+  }
+
+  /** Waits for `closing`, which ends gracefully, and cuts what is left after a time or a failure. */
+  async endAfter(closing: Promise<unknown>): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS)
+    })
+    await Promise.race([closing.catch(() => undefined), late])
+    clearTimeout(timer)
+    this.end()
+  }
+
+  #keep(client: Redis): Redis {
+    this.#clients.add(client)
+    // Without a listener an error would end the process; it is the reason in `untilReady`, and BullMQ reports it later.
+    client.on('error', () => undefined)
+    return client
+  }
+}
+
+/** Answers after which another attempt would get the same. */
+const LASTING = /^(WRONGPASS|NOAUTH|NOPERM)|invalid password|DB index is out of range/
+
+async function untilReady(client: Redis, { label }: CheckedPlace): Promise<void> {
+  if (client.status === 'ready') return
+  let last: Error | undefined
+  let timer: NodeJS.Timeout | undefined
+  try {
+    await new Promise<void>((resolve, reject) => {
+      timer = setTimeout(() => reject(last ?? new Error('no answer')), CONNECT_MS)
+      client.once('ready', () => resolve())
+      client.on('error', (error: Error) => {
+        last = error
+        if (LASTING.test(error.message)) reject(error)
+      })
+    })
+  } catch (cause) {
+    client.disconnect()
+    throw connectionError(label, cause)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export function connectionError(label: string, cause: unknown): TileworkError {
+  const reason =
+    cause instanceof Error && cause.message !== ''
+      ? cause.message
+      : String((cause as { code?: unknown })?.code ?? cause)
+  return new TileworkError('ERR_IO', `The queue at ${label} cannot be used: ${reason}.`, {
+    path: label,
+    cause,
+  })
+}

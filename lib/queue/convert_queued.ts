@@ -1,0 +1,267 @@
+/** Converts many files by workers, with the list, the manifest, the reports and the result of `convertMany`. */
+import { resolve } from 'node:path'
+import { remoteUrl } from '../bytes/remote/schemes.js'
+import { urlLabel } from '../bytes/remote/url_scheme.js'
+import { checkOptions, readInput } from '../caller_input.js'
+import { whenAborted } from '../cancel.js'
+import { TileworkError } from '../errors.js'
+import {
+  type CheckedManyOptions,
+  type ConvertManyOnlyOptions,
+  type ConvertManyOptions,
+  convertList,
+  type ManyRun,
+  manyOptionNames,
+  type PairPerformer,
+  readManyOptions,
+} from '../pipeline/convert_many.js'
+import { fileState } from '../pipeline/many/file_state.js'
+import type { ConvertInputs } from '../pipeline/many/input_list.js'
+import { isSameInput } from '../pipeline/many/manifest_entry.js'
+import type { FilePair } from '../pipeline/many/output_paths.js'
+import { type Finished, skipPair } from '../pipeline/many/run_pairs.js'
+import type { ConvertManySummary } from '../pipeline/many/tally.js'
+import { open } from '../pipeline/open.js'
+import { checkPlace, type QueuePlace } from './connection.js'
+import { JOB_VERSION, type JobData, type JobOptions, jobOptions, sentPath } from './job_data.js'
+import { isFields } from './job_fields.js'
+import { MAX_ATTEMPTS, MAX_PRIORITY } from './job_policy.js'
+import { failedPair, readFailure, settingsOf, writtenPair } from './job_result.js'
+import { type JobEnd, Submitter } from './submitter.js'
+import { checkNumber } from './worker_options.js'
+
+export interface QueueOnlyOptions {
+  readonly queue: QueuePlace
+  /** Attempts of a file whose failure may pass, 1 to 100. Default: 5. */
+  readonly attempts?: number
+  /** From 1, taken first, to 2,097,151. Default: none, taken before all that have one. */
+  readonly priority?: number
+  /**
+   * Files of this run that are in the queue at the same time, 1 to 1,000,000: the memory of the server that the run takes.
+   * Default: 10,000.
+   */
+  readonly window?: number
+}
+
+/**
+ * Options of `convertQueued`: those of `convertMany` that decide what is written, and those of the queue. How files are read
+ * (`open.mode`, `remote` and the like), `device`, and how many at a time are options of each worker.
+ */
+export type ConvertQueuedOptions = Omit<ConvertManyOptions, 'jobs'> & QueueOnlyOptions
+
+const QUEUE_OPTIONS = {
+  queue: true,
+  attempts: true,
+  priority: true,
+  window: true,
+} as const satisfies Record<keyof QueueOnlyOptions, true>
+
+const DEFAULT_WINDOW = 10_000
+const MAX_WINDOW = 1_000_000
+
+/** Options of the run, which jobs do not carry. */
+const RUN_OPTIONS = {
+  outDir: true,
+  base: true,
+  jobs: true,
+  keepGoing: true,
+  shard: true,
+  manifest: true,
+  force: true,
+  onFile: true,
+  onProgress: true,
+  onDamagedManifest: true,
+} as const satisfies Record<keyof ConvertManyOnlyOptions, true>
+
+/**
+ * Converts files by the workers of a queue, as `convertMany` does on one machine: the same list, outputs, manifest, reports and
+ * result. A run that is stopped takes back what no worker has; what workers finish meanwhile the next run finds.
+ *
+ * Paths must name the same files on the workers. Two runs with the same target share one job.
+ *
+ * @throws TileworkError as `convertMany`; ERR_UNSUPPORTED for options that are not sent to workers and without the package
+ * bullmq; ERR_IO where the queue cannot be reached
+ */
+export async function convertQueued(
+  inputs: ConvertInputs,
+  given: ConvertQueuedOptions,
+): Promise<ConvertManySummary> {
+  const { many, queued, sent } = readQueuedOptions(given, 'convertQueued')
+  const place = checkPlace(queued.queue)
+  let submitter: Submitter | undefined
+  try {
+    return await convertList(inputs, many, async (run) => {
+      const performer = new QueuePerformer(run, many, sent)
+      submitter = await Submitter.open(place, {
+        ...queued,
+        onProgress: (output, progress) => performer.progress(output, progress),
+      })
+      return performer.start(submitter, queued.window ?? DEFAULT_WINDOW)
+    })
+  } finally {
+    await submitter?.close()
+  }
+}
+
+/** Files that `submitFiles` has put into a queue. */
+export interface SubmitSummary {
+  /** Files of the list, those included that the queue had already. */
+  readonly files: number
+}
+
+/**
+ * Puts files into a queue and does not wait for them. A later `convertQueued` with the same options collects the results, as
+ * long as the server keeps them (seven days). Nothing is skipped and nothing is recorded.
+ *
+ * @throws TileworkError as `convertQueued`
+ */
+export async function submitFiles(
+  inputs: ConvertInputs,
+  given: ConvertQueuedOptions,
+): Promise<SubmitSummary> {
+  const { many, queued, sent } = readQueuedOptions(given, 'submitFiles')
+  const submitter = await Submitter.open(checkPlace(queued.queue), queued)
+  try {
+    let files = 0
+    await convertList(inputs, { ...many, manifest: false }, async ({ pairs, settings }) => {
+      files = pairs.length
+      for (let start = 0; start < files; start += DEFAULT_WINDOW) {
+        const jobs = pairs.slice(start, start + DEFAULT_WINDOW).map((pair) => jobOf(pair, settings, sent))
+        await submitter.submit(jobs)
+      }
+      return { jobs: 1, perform: async () => undefined }
+    })
+    return { files }
+  } finally {
+    await submitter.close()
+  }
+}
+
+interface QueuedOptions {
+  readonly many: CheckedManyOptions
+  readonly queued: QueueOnlyOptions
+  readonly sent: JobOptions
+}
+
+function readQueuedOptions(given: ConvertQueuedOptions, call: string): QueuedOptions {
+  const known = [...manyOptionNames().filter((name) => name !== 'jobs'), ...Object.keys(QUEUE_OPTIONS)]
+  checkOptions(given as unknown as Record<string, unknown>, call, known)
+  return readInput(`The options of ${call}`, () => {
+    const { queue, attempts, priority, window, ...rest } = given
+    if (attempts !== undefined) checkNumber('attempts', attempts, 1, MAX_ATTEMPTS)
+    if (priority !== undefined) checkNumber('priority', priority, 1, MAX_PRIORITY)
+    if (window !== undefined) checkNumber('window', window, 1, MAX_WINDOW)
+    const many = readManyOptions(rest, call)
+    const queued = {
+      queue,
+      ...(attempts !== undefined && { attempts }),
+      ...(priority !== undefined && { priority }),
+      ...(window !== undefined && { window }),
+    }
+    return { many, queued, sent: jobOptions(sentOptions(many)) }
+  })
+}
+
+function sentOptions({ signal: _, ...options }: CheckedManyOptions): object {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(RUN_OPTIONS, name)))
+}
+
+function jobOf({ input, output }: FilePair, settings: string, options: JobOptions): JobData {
+  return { version: JOB_VERSION, input: sentPath(input), output: sentPath(output), settings, options }
+}
+
+/** Has the files of a run converted by workers. */
+class QueuePerformer {
+  readonly #run: ManyRun
+  readonly #many: CheckedManyOptions
+  readonly #sent: JobOptions
+  /** The pairs in the queue, by what their jobs call the output. */
+  readonly #pairs = new Map<string, FilePair>()
+
+  constructor(run: ManyRun, many: CheckedManyOptions, sent: JobOptions) {
+    this.#run = run
+    this.#many = many
+    this.#sent = sent
+  }
+
+  start(submitter: Submitter, window: number): PairPerformer {
+    const { signal, keepGoing } = this.#many
+    if (signal) whenAborted(signal, () => void submitter.withdraw({ waitForActive: false }))
+    const jobs = Math.min(window, Math.max(1, this.#run.pairs.length))
+    return {
+      jobs,
+      perform: async (pair) => {
+        const finished = await this.#perform(pair, submitter)
+        if (finished?.outcome.status === 'failed' && !keepGoing) {
+          submitter.withdraw({ waitForActive: true }).catch(() => undefined)
+        }
+        return finished
+      },
+    }
+  }
+
+  progress(output: string, progress: unknown): void {
+    const pair = this.#pairs.get(output)
+    if (!pair || !isFields(progress)) return
+    const { bytesDone, bytesTotal } = progress
+    if (typeof bytesDone !== 'number' || typeof bytesTotal !== 'number' || !(bytesDone <= bytesTotal)) return
+    this.#run.onAdvance(pair, { bytesDone, bytesTotal })
+  }
+
+  async #perform(pair: FilePair, submitter: Submitter): Promise<Finished | undefined> {
+    const { manifest, settings } = this.#run
+    const { signal, open: openOptions } = this.#many
+    const skipped = await skipPair(pair, {
+      finished: manifest,
+      settings,
+      signal,
+      remote: undefined,
+      open: (path) => open(path, openOptions),
+    })
+    if (skipped) return skipped
+    if (signal?.aborted) return undefined
+    const data = jobOf(pair, settings, this.#sent)
+    this.#pairs.set(data.output, pair)
+    try {
+      return await this.#finished(
+        await submitter.convert(data, (end) => this.#mayUse(end, pair, data)),
+        pair,
+        data,
+      )
+    } catch (error) {
+      return { outcome: { status: 'failed', stage: 'convert', error } }
+    } finally {
+      this.#pairs.delete(data.output)
+    }
+  }
+
+  async #finished(end: JobEnd, pair: FilePair, { input }: JobData): Promise<Finished | undefined> {
+    if (end.kind === 'withdrawn') return undefined
+    if (end.kind === 'failed') return failedPair(readFailure(end.text))
+    const result = isFields(end.result) ? end.result : {}
+    const finished = writtenPair(result, pair, inputPath(input))
+    if (finished) return finished
+    throw new TileworkError(
+      'ERR_INTERNAL',
+      'The queue has a result for the file that no worker of this version has written.',
+    )
+  }
+
+  /** An end that an earlier run left: a failure is tried again, a result holds while the input is as it was. */
+  async #mayUse(end: JobEnd, pair: FilePair, { settings, input }: JobData): Promise<boolean> {
+    if (end.kind !== 'completed' || settingsOf(end.result) !== settings || this.#many.force) return false
+    const note = writtenPair(end.result, pair, inputPath(input))?.note
+    if (!note) return false
+    try {
+      return await isSameInput(note, pair.input, await fileState(pair.input), undefined)
+    } catch {
+      return false
+    }
+  }
+}
+
+/** As a manifest names an input. */
+function inputPath(input: string): string {
+  const url = remoteUrl(input)
+  return url ? urlLabel(url) : resolve(input)
+}

@@ -1,0 +1,193 @@
+/** How a file ended, as JSON in Redis: written by the worker, checked by the submitter. */
+import { basename } from 'node:path'
+import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'
+import { formatByName } from '../formats/registry.js'
+import type { ConvertResult } from '../pipeline/convert.js'
+import { isEntry, isUndo, type ManifestEntry } from '../pipeline/many/manifest_line.js'
+import type { FilePair } from '../pipeline/many/output_paths.js'
+import type { Finished } from '../pipeline/many/run_pairs.js'
+import { pathBeside } from '../pipeline/undo.js'
+import { isFields } from './job_fields.js'
+
+/** A result may list many tensors, and Redis keeps results in memory. Longer ones leave the list out. */
+export const MAX_RESULT_BYTES = 64 * 1024
+
+/** Longest message of a failure: a compiler log or the reasons of a graph, bounded because Redis keeps them for days. */
+const MAX_MESSAGE_LENGTH = 4096
+
+/** Lists of a result that come from the file; more entries are not worth their memory. */
+const MAX_ENTRIES = 1000
+
+/** Why a job failed. */
+export interface JobFailure {
+  readonly code: ErrorCode
+  readonly message: string
+  /** As of `FileOutcome`. */
+  readonly stage: 'open' | 'convert'
+  readonly format?: string
+  readonly path?: string
+  readonly offset?: number
+  /** Of the job's data; absent where these could not be read. */
+  readonly settings?: string
+}
+
+/** A file that was written. */
+export interface JobResult {
+  readonly settings: string
+  readonly result: ConvertResult
+  readonly note?: ManifestEntry
+}
+
+/** The result of a job, short enough for Redis, and as JSON holds it. */
+export function shortResult(settings: string, { outcome, note }: Finished): JobResult {
+  const { result } = outcome as Extract<Finished['outcome'], { status: 'written' }>
+  const short = { settings, result, ...(note && { note }) }
+  const json = JSON.stringify(short, exactNumbers)
+  if (json.length <= MAX_RESULT_BYTES) return JSON.parse(json) as JobResult
+  const { findings, losses, graph: _, ...rest } = result
+  const lists = {
+    tensors: [],
+    findings: findings.slice(0, MAX_ENTRIES),
+    losses: losses.slice(0, MAX_ENTRIES),
+  }
+  return JSON.parse(JSON.stringify({ ...short, result: { ...rest, ...lists } }, exactNumbers)) as JobResult
+}
+
+/** JSON has no bigint; the few there are say sizes beyond 2^53. */
+function exactNumbers(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+export function failureOf(error: unknown, stage: JobFailure['stage'], settings?: string): JobFailure {
+  const { code, format, path, offset } =
+    error instanceof TileworkError ? error : new TileworkError('ERR_INTERNAL', '')
+  const message = error instanceof Error ? error.message : String(error)
+  return {
+    code,
+    message: message.slice(0, MAX_MESSAGE_LENGTH),
+    stage,
+    ...(format !== undefined && { format }),
+    ...(path !== undefined && { path: path.slice(0, MAX_MESSAGE_LENGTH) }),
+    ...(offset !== undefined && { offset }),
+    ...(settings !== undefined && { settings }),
+  }
+}
+
+/** The text that BullMQ keeps and its dashboards show. */
+export function failureText(failure: JobFailure): string {
+  return JSON.stringify(failure)
+}
+
+/** BullMQ's own reason for a job whose workers died too often. */
+const STALLED = 'job stalled more than allowable limit'
+
+/** The failure behind a text; one that no worker of ours has written becomes ERR_INTERNAL with the text. */
+export function readFailure(text: string): JobFailure {
+  if (text.startsWith(STALLED)) return lostFailure()
+  const value = parsed(text)
+  if (!isFields(value) || !Object.hasOwn(ERROR_CODES, String(value.code))) {
+    return failureOf(new TileworkError('ERR_INTERNAL', `The worker reported: ${text}`), 'convert')
+  }
+  const { code, message, stage, format, path, offset, settings } = value
+  return {
+    code: code as ErrorCode,
+    message: String(message).slice(0, MAX_MESSAGE_LENGTH),
+    stage: stage === 'open' ? 'open' : 'convert',
+    ...(typeof format === 'string' && { format }),
+    ...(typeof path === 'string' && { path }),
+    ...(Number.isSafeInteger(offset) && { offset: offset as number }),
+    ...(typeof settings === 'string' && { settings }),
+  }
+}
+
+export function lostFailure(settings?: string): JobFailure {
+  const message = 'Every worker that took the file ended without a word while it converted it.'
+  return failureOf(new TileworkError('ERR_WORKER_LOST', message), 'convert', settings)
+}
+
+/** As the same failure on this machine. */
+export function failedPair({ code, message, stage, format, path, offset }: JobFailure): Finished {
+  const place = { ...(format && { format }), ...(path && { path }), ...(offset !== undefined && { offset }) }
+  return { outcome: { status: 'failed', stage, error: new TileworkError(code, message, place) } }
+}
+
+/**
+ * As the same outcome on this machine, with the paths of the pair: a result decides no path.
+ *
+ * @returns undefined for a value that is no result
+ */
+export function writtenPair(value: unknown, pair: FilePair, inputPath: string): Finished | undefined {
+  if (!isFields(value)) return undefined
+  const { result, note } = value
+  if (!isResult(result)) return undefined
+  const undo = result.undo.map(({ output = '', options }) => ({
+    output: pathBeside(pair.output, basename(output)),
+    options,
+  }))
+  const outcome = { status: 'written', result: { ...result, undo } } as const
+  if (!isFields(note) || !isEntry(note)) return { outcome }
+  const entry = note as unknown as ManifestEntry
+  return {
+    outcome,
+    note: {
+      ...entry,
+      input: { ...entry.input, path: inputPath },
+      output: { ...entry.output, path: pair.output },
+    },
+  }
+}
+
+/** The settings that a result or a failure names. */
+export function settingsOf(value: unknown): unknown {
+  return isFields(value) ? value.settings : undefined
+}
+
+function isResult(value: unknown): value is ConvertResult {
+  if (!isFields(value)) return false
+  const { format, byteLength, tensors, findings, undo, droppedNodes, losses } = value
+  return (
+    isFormat(format) &&
+    isCount(byteLength) &&
+    isCount(droppedNodes) &&
+    isListOf(tensors, ['name', 'dtype']) &&
+    isListOf(findings, ['severity', 'code', 'path', 'message']) &&
+    isListOf(losses, ['name', 'dtype']) &&
+    isNamedUndo(undo)
+  )
+}
+
+function isFormat(value: unknown): boolean {
+  try {
+    return typeof value === 'string' && formatByName(value) !== undefined
+  } catch {
+    return false
+  }
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+/** A list of objects with these texts. */
+function isListOf(value: unknown, texts: readonly string[]): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((each) => isFields(each) && texts.every((name) => typeof each[name] === 'string'))
+  )
+}
+
+function isNamedUndo(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  const notes: unknown[] = value.map((each) =>
+    isFields(each) ? { ...each, output: basename(String(each.output)) } : each,
+  )
+  return isUndo(notes)
+}
+
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,121 @@
+/** What a worker may read and write: the folders and URLs that its user has named, and nothing else that a job may ask for. */
+import { lstatSync, realpathSync, statSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
+import { isUrl, remoteUrl } from '../bytes/remote/schemes.js'
+import { urlLabel } from '../bytes/remote/url_scheme.js'
+import { systemError } from '../bytes/system_error.js'
+import { TileworkError } from '../errors.js'
+import { isInside, RealPaths } from '../pipeline/many/real_paths.js'
+import { valueText } from '../value_text.js'
+
+export interface ScopeOptions {
+  /** Folders, and URLs that end with "/", below which files are read and written. */
+  readonly roots: readonly string[]
+  /** Schemes of which any URL is allowed, without the colon. */
+  readonly schemes: readonly string[]
+}
+
+/** Spellings of "/", "\" and "." that a server may decode after the check. */
+const ENCODED_SEPARATOR = /%(2f|5c|2e)/i
+
+export class Scope {
+  readonly #folders: readonly string[]
+  readonly #prefixes: readonly string[]
+  readonly #schemes: ReadonlySet<string>
+
+  /** @throws TileworkError ERR_ARGUMENT, ERR_IO */
+  constructor({ roots, schemes }: ScopeOptions) {
+    this.#folders = roots.filter((root) => !isUrl(root)).map(realFolder)
+    this.#prefixes = roots.filter(isUrl).map(urlPrefix)
+    this.#schemes = new Set(schemes.map(checkedScheme))
+    if (roots.length + schemes.length > 0) return
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      'A worker needs a root or an allowed scheme: without one it may neither read nor write.',
+    )
+  }
+
+  /**
+   * Where to read what a job names.
+   *
+   * @throws TileworkError ERR_PATH_ESCAPE
+   */
+  input(name: string): string {
+    return isUrl(name) ? this.#url(name) : this.#path(name)
+  }
+
+  /**
+   * Where to write what a job names.
+   *
+   * @throws TileworkError ERR_PATH_ESCAPE
+   */
+  output(name: string): string {
+    if (isUrl(name)) return this.#url(name)
+    const real = this.#path(name)
+    // Only a link without a target is still one here.
+    if (lstatSync(real, { throwIfNoEntry: false })?.isSymbolicLink())
+      throw escapes(name, 'is a link without a target')
+    return real
+  }
+
+  /** True for a URL that is allowed by its scheme alone: whoever wrote the job chose the host. */
+  isForeignHost(name: string): boolean {
+    return isUrl(name) && !this.#hasPrefix(new URL(name))
+  }
+
+  #path(name: string): string {
+    if (!isAbsolute(name)) throw escapes(name, 'is not an absolute path')
+    const { real } = new RealPaths().locate(name)
+    if (this.#folders.some((folder) => real !== folder && isInside(real, folder))) return real
+    throw escapes(name, 'lies outside the roots of this worker')
+  }
+
+  #url(name: string): string {
+    const url = allowedUrl(name)
+    const scheme = url.protocol.slice(0, -1)
+    if (this.#schemes.has(scheme) || this.#hasPrefix(url)) return url.href
+    throw escapes(urlLabel(url), 'lies outside the roots of this worker, which does not allow its scheme')
+  }
+
+  #hasPrefix(url: URL): boolean {
+    const label = urlLabel(url)
+    return this.#prefixes.some((prefix) => label.startsWith(prefix) && label.length > prefix.length)
+  }
+}
+
+function allowedUrl(name: string): URL {
+  if (/^file:/i.test(name)) throw escapes(name, 'is a URL of a file; a job names its path')
+  const url = remoteUrl(name)
+  if (!url) throw escapes(name, 'is no URL')
+  if (url.username !== '' || url.password !== '') throw escapes(urlLabel(url), 'has a user or password')
+  if (ENCODED_SEPARATOR.test(url.pathname) || url.pathname.includes('//')) {
+    throw escapes(urlLabel(url), 'has an encoded or an empty name of a folder')
+  }
+  return url
+}
+
+function realFolder(root: string): string {
+  const real = systemError.wrap(root, () => realpathSync(root))
+  if (statSync(real).isDirectory()) return real
+  throw new TileworkError('ERR_ARGUMENT', `The root ${root} is not a folder.`)
+}
+
+function urlPrefix(root: string): string {
+  const url = allowedUrl(root)
+  if (url.search !== '') throw new TileworkError('ERR_ARGUMENT', `The root ${urlLabel(url)} has a query.`)
+  return urlLabel(url).replace(/\/?$/, '/')
+}
+
+function checkedScheme(scheme: string): string {
+  const name = scheme.replace(/:(\/\/)?$/, '').toLowerCase()
+  // Throws for a scheme that nobody has registered.
+  if (name !== 'file' && remoteUrl(`${name}://host/name`)) return name
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${valueText(scheme)} cannot be allowed as a scheme; roots allow folders.`,
+  )
+}
+
+function escapes(name: string, reason: string): TileworkError {
+  return new TileworkError('ERR_PATH_ESCAPE', `${valueText(name)} ${reason}.`, { path: name })
+}

@@ -1,0 +1,326 @@
+/**
+ * A worker: takes files from the queue, converts them within its scope, and reports how each ended.
+ *
+ * BullMQ does what a queue must do (locks, attempts, waits, files of dead workers); here is what it cannot know: which jobs are
+ * allowed, which failures pass, and which file kills its workers.
+ */
+import type * as BullMq from 'bullmq'
+import type { Worker as BullWorker, Job } from 'bullmq'
+import type { Redis } from 'ioredis'
+import { whenAborted } from '../cancel.js'
+import { TileworkError } from '../errors.js'
+import { convertFile } from '../pipeline/convert.js'
+import type { FilePair } from '../pipeline/many/output_paths.js'
+import { convertPair, type Finished, isAbort } from '../pipeline/many/run_pairs.js'
+import { open } from '../pipeline/open.js'
+import { Connections, loadBullMq } from './connection.js'
+import { JOB_NAME, type JobData, readJob } from './job_data.js'
+import { isFields } from './job_fields.js'
+import { jobPolicy } from './job_policy.js'
+import {
+  failureOf,
+  failureText,
+  type JobFailure,
+  type JobResult,
+  lostFailure,
+  shortResult,
+} from './job_result.js'
+import { Lanes } from './lanes.js'
+import { isTransient } from './transient.js'
+import {
+  type CheckedWorkerOptions,
+  checkWorkerOptions,
+  type WorkerEvent,
+  type WorkerOptions,
+} from './worker_options.js'
+
+/** A running worker. */
+export interface QueueWorker {
+  /** Resolves when the worker has stopped. */
+  readonly closed: Promise<void>
+  /**
+   * Takes no more files; those in progress may finish within `graceMs` and are handed back after it, without a counted
+   * attempt. Resolves when the connections are closed.
+   */
+  stop(): Promise<void>
+}
+
+/** Times that a file may be alone in a process that dies before it fails. One could be the machine's fault, or an operator's. */
+const MAX_DEATHS_ALONE = 3
+
+/** The bound of BullMQ for files of dead workers, which counts every file that was in the process: far above. */
+const MAX_STALLS = 1000
+
+/** Milliseconds between two reports of the progress of a file. */
+const REPORT_EVERY_MS = 1000
+
+/** Milliseconds until BullMQ repeats a command that failed with the connection. */
+const COMMAND_RETRY_MS = 500
+
+/**
+ * Starts to convert files of a queue.
+ *
+ * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED without the package bullmq; ERR_IO where the queue cannot be reached
+ */
+export async function startWorker(options: WorkerOptions): Promise<QueueWorker> {
+  const checked = checkWorkerOptions(options)
+  const bullmq = loadBullMq()
+  const connections = new Connections(checked.place)
+  const worker = new FileWorker(checked, bullmq, connections, await connections.open())
+  worker.start()
+  return worker
+}
+
+/** What a worker keeps in the progress of a job. */
+interface JobProgress {
+  readonly bytesDone: number
+  readonly bytesTotal: number
+  /** Processes that died with nothing but this file in them. */
+  readonly deathsAlone: number
+}
+
+class FileWorker implements QueueWorker {
+  readonly closed: Promise<void>
+  readonly #options: CheckedWorkerOptions
+  readonly #bullmq: typeof BullMq
+  readonly #connections: Connections
+  readonly #lanes = new Lanes()
+  readonly #folders = new Set<string>()
+  /** Ends the files in progress. */
+  readonly #abort = new AbortController()
+  readonly #running = new Set<Promise<unknown>>()
+  readonly #bull: BullWorker
+  #stopping: Promise<void> | undefined
+  #setClosed: () => void = () => undefined
+
+  constructor(
+    options: CheckedWorkerOptions,
+    bullmq: typeof BullMq,
+    connections: Connections,
+    connection: Redis,
+  ) {
+    const { place, jobs, lockMs, rate } = options
+    this.#options = options
+    this.#bullmq = bullmq
+    this.#connections = connections
+    this.closed = new Promise((resolve) => {
+      this.#setClosed = resolve
+    })
+    this.#bull = new bullmq.Worker(place.name, (job, token) => this.#track(this.#process(job, token)), {
+      connection,
+      autorun: false,
+      concurrency: jobs,
+      lockDuration: lockMs,
+      stalledInterval: lockMs,
+      maxStalledCount: MAX_STALLS,
+      runRetryDelay: COMMAND_RETRY_MS,
+      ...(rate && { limiter: { max: rate.files, duration: rate.perMilliseconds } }),
+    })
+  }
+
+  start(): void {
+    const bull = this.#bull
+    bull.on('error', ({ message }) => this.#emit({ kind: 'trouble', message }))
+    bull.on('stalled', () => this.#emit({ kind: 'recovered', files: 1 }))
+    const { signal } = this.#options
+    if (signal) {
+      const unsubscribe = whenAborted(signal, () => void this.stop())
+      void this.closed.then(unsubscribe)
+    }
+    bull.run().catch(({ message }: Error) => this.#emit({ kind: 'trouble', message }))
+    if (signal?.aborted) void this.stop()
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    await this.#bull.pause(true)
+    await settledWithin(this.#running, this.#options.graceMs)
+    this.#abort.abort(new Error('The worker stops.'))
+    // A server that does not answer: other workers take its files when their locks end.
+    await this.#connections.endAfter(this.#bull.close())
+    this.#setClosed()
+  }
+
+  #emit(event: WorkerEvent): void {
+    this.#options.onEvent?.(event)
+  }
+
+  async #track<T>(work: Promise<T>): Promise<T> {
+    this.#running.add(work)
+    try {
+      return await work
+    } finally {
+      this.#running.delete(work)
+    }
+  }
+
+  /** Runs one job. What is returned or thrown decides with BullMQ where the job goes. */
+  async #process(job: Job, token: string | undefined): Promise<JobResult> {
+    // Whatever the job says of attempts, waits and what is kept: it came through Redis.
+    job.opts = jobPolicy(job.opts)
+    const started = performance.now()
+    let data: JobData
+    let pair: FilePair
+    try {
+      data = this.#readJob(job)
+      pair = this.#pairOf(data)
+    } catch (error) {
+      const input = isFields(job.data) ? String(job.data.input) : ''
+      const settings = isFields(job.data) ? job.data.settings : undefined
+      const failure = failureOf(error, 'open', typeof settings === 'string' ? settings : undefined)
+      throw this.#failed(job, { input, failure, started, isLasting: true })
+    }
+    const isSuspect = job.stalledCounter > 0
+    const finished = await this.#lanes.run(isSuspect, async () => {
+      if (this.#abort.signal.aborted) return undefined
+      if (isSuspect) await this.#countDeath(job, data, started)
+      const waitedMs = Math.max(0, Date.now() - job.timestamp)
+      this.#emit({ kind: 'started', input: data.input, waitedMs })
+      return this.#convert(job, data, pair)
+    })
+    const { outcome } = finished ?? {}
+    if (finished && outcome?.status === 'written') {
+      const { byteLength } = outcome.result
+      this.#emit({ kind: 'written', ...filesOf(data), byteLength, ms: performance.now() - started })
+      return shortResult(data.settings, finished)
+    }
+    const error = outcome?.status === 'failed' ? outcome.error : undefined
+    if (this.#abort.signal.aborted && (error === undefined || isAbort(error)))
+      return this.#handBack(job, data, token)
+    const stage = outcome?.status === 'failed' ? outcome.stage : 'convert'
+    const failure = failureOf(error, stage, data.settings)
+    throw this.#failed(job, { input: data.input, failure, started, isLasting: !isTransient(error) })
+  }
+
+  #readJob(job: Job): JobData {
+    if (job.name === JOB_NAME) return readJob(job.data)
+    throw new TileworkError('ERR_ARGUMENT', `The name of the job must be "${JOB_NAME}".`)
+  }
+
+  #pairOf({ input, output }: JobData): FilePair {
+    const { scope } = this.#options
+    return { input: scope.input(input), output: scope.output(output), byteLength: 0 }
+  }
+
+  async #convert(job: Job, data: JobData, pair: FilePair): Promise<Finished> {
+    const { open: readOptions, remote, maxOutputBytes, scope } = this.#options
+    // Ends this file alone where its output is too large.
+    const own = new AbortController()
+    const { signal } = own
+    let isTooLarge = false
+    const unsubscribe = whenAborted(this.#abort.signal, () => own.abort(this.#abort.signal.reason))
+    const remoteOf = (name: string) => ({
+      ...remote,
+      signal,
+      ...(scope.isForeignHost(name) && { addresses: 'public' as const }),
+    })
+    const report = this.#reporter(job)
+    const finished = await convertPair(
+      pair,
+      {
+        finished: { get: () => undefined },
+        settings: data.settings,
+        signal,
+        remote: remoteOf(pair.input),
+        open: (path) => open(path, { ...readOptions, ...data.options.open, remote: remoteOf(path) }),
+        convert: async (file, { output }) => {
+          const { open: _, ...options } = data.options
+          const onProgress = (state: { readonly bytesDone: number; readonly bytesTotal: number }): void => {
+            isTooLarge = state.bytesTotal > maxOutputBytes
+            if (isTooLarge) own.abort()
+            report(state)
+          }
+          try {
+            return await convertFile(file, output, {
+              ...options,
+              signal,
+              remote: remoteOf(output),
+              onProgress,
+            })
+          } catch (error) {
+            if (!isTooLarge) throw error
+            const message = `The output has more than the ${maxOutputBytes} bytes that this worker writes.`
+            throw new TileworkError('ERR_LIMIT', message, { cause: error })
+          }
+        },
+      },
+      this.#folders,
+    )
+    unsubscribe()
+    return finished
+  }
+
+  /** Reports the progress of long files; one report a second costs Redis little. */
+  #reporter(job: Job): (state: Pick<JobProgress, 'bytesDone' | 'bytesTotal'>) => void {
+    let last = performance.now()
+    return ({ bytesDone, bytesTotal }) => {
+      if (performance.now() - last < REPORT_EVERY_MS) return
+      last = performance.now()
+      const progress: JobProgress = { bytesDone, bytesTotal, deathsAlone: deathsAlone(job) }
+      job.updateProgress(progress).catch(({ message }: Error) => this.#emit({ kind: 'trouble', message }))
+    }
+  }
+
+  /**
+   * A file that was in a process that died is converted alone, and before that it is noted: the note stays where the process
+   * dies again. So the neighbours of a file that kills are not taken for it.
+   */
+  async #countDeath(job: Job, data: JobData, started: number): Promise<void> {
+    const deaths = deathsAlone(job)
+    if (deaths >= MAX_DEATHS_ALONE) {
+      const failure = lostFailure(data.settings)
+      throw this.#failed(job, { input: data.input, failure, started, isLasting: true })
+    }
+    await job.updateProgress({ bytesDone: 0, bytesTotal: 0, deathsAlone: deaths + 1 })
+  }
+
+  #failed(job: Job, { input, failure, started, isLasting }: Failed): Error {
+    const isRetried = !isLasting && job.attemptsMade + 1 < (job.opts.attempts ?? 1)
+    const { code, message } = failure
+    this.#emit({ kind: 'failed', input, code, message, ms: performance.now() - started, isRetried })
+    const { UnrecoverableError } = this.#bullmq
+    const error = isLasting ? new UnrecoverableError(failureText(failure)) : new Error(failureText(failure))
+    // Redis would keep it, and it names the folders of this machine.
+    delete error.stack
+    return error
+  }
+
+  /** Back to the front of the queue, with the attempts it had. */
+  async #handBack(job: Job, { input }: JobData, token: string | undefined): Promise<never> {
+    await job.moveToWait(token)
+    this.#emit({ kind: 'returned', input })
+    throw new this.#bullmq.WaitingError()
+  }
+}
+
+interface Failed {
+  readonly input: string
+  readonly failure: JobFailure
+  /** By `performance.now()`. */
+  readonly started: number
+  /** Whether another attempt would end in the same way. */
+  readonly isLasting: boolean
+}
+
+function filesOf({ input, output }: JobData): Pick<JobData, 'input' | 'output'> {
+  return { input, output }
+}
+
+function deathsAlone({ progress }: Job): number {
+  const deaths = isFields(progress) ? progress.deathsAlone : 0
+  return Number.isSafeInteger(deaths) ? (deaths as number) : 0
+}
+
+function delayed(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds).unref()
+  })
+}
+
+async function settledWithin(work: ReadonlySet<Promise<unknown>>, milliseconds: number): Promise<void> {
+  await Promise.race([Promise.allSettled(work), delayed(milliseconds)])
+}
