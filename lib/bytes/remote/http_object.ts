@@ -10,10 +10,9 @@ import { valueText } from '../../value_text.js'
 import { DEFAULT_INPUT_BYTES } from '../receive.js'
 import { RedirectGuard } from './redirect_guard.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
+import { RETRYABLE_STATUS } from './retry.js'
 import { type RemoteObject, RetryableError, urlLabel } from './url_scheme.js'
 
-/** Statuses after which the same request may succeed. */
-export const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 /** Failures of a connection after which the next one may succeed. */
 const RETRYABLE_CODES: ReadonlySet<string> = new Set([
   'EAI_AGAIN',

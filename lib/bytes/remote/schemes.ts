@@ -4,30 +4,24 @@ import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import type { ByteSource } from '../source.js'
 import { BLOCK_BYTES, CachedSource } from './cached_source.js'
+import { storeScheme } from './object_store.js'
 import { type CheckedRemoteOptions, checkRemoteOptions, type RemoteOptions } from './remote_options.js'
 import { withRetries } from './retry.js'
 import { type RemoteUpload, type UrlScheme, urlLabel } from './url_scheme.js'
 
 /** Loaded where they are used: most programs never do, and the modules of Node for HTTP are a tenth of the time to start. */
 const loadHttp = () => import('./http_object.js')
-const loadS3 = () => import('./s3_object.js')
-
 const http: UrlScheme = {
   open: async (url, options, headBytes) =>
     (await loadHttp()).openHttpObject(url, checkRemoteOptions(options), headBytes),
 }
 
-const s3: UrlScheme = {
-  open: async (url, options, headBytes) =>
-    (await loadS3()).openS3Object(url, checkRemoteOptions(options), headBytes),
-  create: async (url, options, byteLength) =>
-    (await loadS3()).createS3Object(url, checkRemoteOptions(options), byteLength),
-}
-
 const schemes = new Map<string, UrlScheme>([
   ['http', http],
   ['https', http],
-  ['s3', s3],
+  ['s3', storeScheme(async () => (await import('./s3_object.js')).s3Store)],
+  ['gs', storeScheme(async () => (await import('./gcs_object.js')).gcsStore)],
+  ['az', storeScheme(async () => (await import('./azure_object.js')).azureStore)],
 ])
 
 /** RFC 3986, section 3.1, with two characters or more: one is a drive of Windows. */
@@ -41,7 +35,7 @@ const SCHEME = /^[a-z][a-z0-9+.-]+$/
  */
 export function registerScheme(name: string, scheme: UrlScheme): void {
   if (typeof name !== 'string' || !SCHEME.test(name) || name === 'file') {
-    const message = `${valueText(name)} cannot be the name of a scheme: two or more of a-z, 0-9, "+", "." and "-", such as "gs".`
+    const message = `${valueText(name)} cannot be the name of a scheme: two or more of a-z, 0-9, "+", "." and "-", such as "hub".`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
   checkObject(scheme, 'The scheme is { open, create? }')

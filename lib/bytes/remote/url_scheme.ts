@@ -14,6 +14,8 @@ export interface RemoteObject extends Pick<ByteSource, 'byteLength' | 'label' | 
 export interface RemoteUpload {
   /** Bytes of each part but the last. */
   readonly partBytes: number
+  /** Parts on their way at one time at most, where the store needs fewer than `remote.connections`; 1 for parts in order. */
+  readonly connections?: number
   /** Uploads part `index`, counted from 0. Parts may be uploaded at the same time, and again after a failure. */
   writePart(index: number, bytes: Uint8Array): Promise<void>
   /** Makes the object visible, whole. */
@@ -32,6 +34,15 @@ export interface UrlScheme {
   open(url: URL, options: RemoteOptions, headBytes: number): Promise<RemoteObject>
   /** Starts an object of `byteLength` bytes. Absent where the scheme cannot write. */
   create?(url: URL, options: RemoteOptions, byteLength: number): Promise<RemoteUpload>
+  /** The objects whose URLs start with `prefix`, in any order. Absent where the scheme cannot list. */
+  list?(prefix: URL, options: RemoteOptions): AsyncIterable<ListedObject>
+}
+
+/** An object that a scheme has listed. */
+export interface ListedObject {
+  readonly url: URL
+  /** Length in bytes. */
+  readonly byteLength: number
 }
 
 /** A failure that may pass: the request is repeated. */
