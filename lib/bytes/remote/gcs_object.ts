@@ -112,7 +112,6 @@ export const gcsStore: StoreAdapter = {
     let query: object | undefined = {
       prefix: key,
       autoPaginate: false,
-      fields: 'items(name,size),nextPageToken',
     }
     while (query) {
       const [files, next] = (await store.getFiles(query)) as [Gcs.File[], object | null, unknown]

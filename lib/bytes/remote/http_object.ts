@@ -50,7 +50,7 @@ export async function openHttpObject(
   const connection = new HttpConnection(url, options)
   try {
     const { status, headers, bytes } = await connection.get({ range: [0, headBytes], takesWhole: true })
-    if (status === 200) return receivedObject(connection, bytes)
+    if (status === 200) return receivedObject(connection, bytes, headers)
     const byteLength = totalOf(headers, bytes, connection.label)
     return new HttpObject(connection, { byteLength, head: bytes, headers })
   } catch (error) {
@@ -60,10 +60,16 @@ export async function openHttpObject(
 }
 
 /** The object of a server that ignores ranges: the first answer is all of it. */
-function receivedObject(connection: HttpConnection, bytes: Uint8Array): RemoteObject {
+function receivedObject(
+  connection: HttpConnection,
+  bytes: Uint8Array,
+  headers: IncomingHttpHeaders,
+): RemoteObject {
+  const { name } = new Version(headers)
   return {
     byteLength: bytes.byteLength,
     label: connection.label,
+    ...(name !== undefined && { version: name }),
     read: async (start, end) => bytes.slice(start, end),
     close: () => connection.close(),
   }
@@ -73,6 +79,7 @@ class HttpObject implements RemoteObject {
   readonly byteLength: number
   readonly label: string
   readonly head: Uint8Array
+  readonly version?: string
   readonly #connection: HttpConnection
   readonly #version: Version
 
@@ -85,6 +92,7 @@ class HttpObject implements RemoteObject {
     this.byteLength = first.byteLength
     this.head = first.head
     this.#version = new Version(first.headers)
+    if (this.#version.name !== undefined) this.version = this.#version.name
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
@@ -105,12 +113,15 @@ class HttpObject implements RemoteObject {
 class Version {
   /** Headers that let the server refuse (412) where the object has changed. */
   readonly conditions: Record<string, string>
+  /** The tag, or else the time. */
+  readonly name: string | undefined
   readonly #etag: string | undefined
   readonly #time: string | undefined
 
   constructor({ etag, 'last-modified': time }: IncomingHttpHeaders) {
     this.#etag = etag
     this.#time = time
+    this.name = etag ?? time
     // A weak tag never matches If-Match (RFC 9110, section 13.1.1); it is compared here.
     if (etag !== undefined && !etag.startsWith('W/')) this.conditions = { 'if-match': etag }
     else this.conditions = time === undefined ? {} : { 'if-unmodified-since': time }

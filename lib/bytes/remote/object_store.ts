@@ -206,6 +206,7 @@ async function openStored(requests: Requests, headBytes: number): Promise<Remote
     byteLength: Number(/\/(\d+)$/.exec(contentRange ?? '')?.[1] ?? bytes.byteLength),
     label,
     head: bytes,
+    ...(version !== undefined && { version }),
     read: async (start, end) => {
       const range = await requests.attempt((object) => object.get(start, end, version), version !== undefined)
       if (range.bytes.byteLength === end - start) return range.bytes

@@ -8,6 +8,8 @@ export interface RemoteObject extends Pick<ByteSource, 'byteLength' | 'label' | 
   read(start: number, end: number): Promise<Uint8Array>
   /** First bytes that came with the length, so that they need no request of their own. */
   readonly head?: Uint8Array
+  /** What identifies the version: an entity tag, a generation, a time. Runs over many objects skip one that has the same. */
+  readonly version?: string
 }
 
 /** An object that is being written, part by part. Nothing is visible under its URL before `commit`. */

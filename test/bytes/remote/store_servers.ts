@@ -103,7 +103,7 @@ export const GCS: Store = {
     await untilUp(() => client.createBucket(BUCKET))
     return {
       remote: { gs: settings },
-      env: { STORAGE_EMULATOR_HOST: settings.apiEndpoint, GOOGLE_CLOUD_PROJECT: 'test' },
+      env: { STORAGE_EMULATOR_HOST: `${settings.apiEndpoint}/storage/v1`, GOOGLE_CLOUD_PROJECT: 'test' },
       put: (key, bytes) => bucket.file(key).save(Buffer.from(bytes), { resumable: false }),
       unfinished: async () => [],
       stop,
