@@ -302,8 +302,17 @@ function totalOf(
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(text ?? '')?.map(Number) ?? []
   const isRange = first === start && last === start + bytes.byteLength - 1 && bytes.byteLength > 0
   if (isRange && Number.isSafeInteger(total) && last! < total!) return total!
-  const message = `the response for the bytes from ${start} has ${bytes.byteLength} bytes and the content-range ${valueText(text)}.`
+  const message = `the response for the bytes from ${start} has ${bytes.byteLength} bytes and ${rangeFault(text)}.`
   throw new TileworkError('ERR_IO', `${label}: ${message}`, { path: label })
+}
+
+/** What is wrong with the header `content-range` of an answer to a range. */
+function rangeFault(text: string | undefined): string {
+  if (text === undefined) return 'no content-range, which says what they are'
+  const reason = /\/\*$/.test(text)
+    ? ', which does not say the length of the object'
+    : '; it must be "bytes FIRST-LAST/LENGTH"'
+  return `the content-range ${valueText(text)}${reason}`
 }
 
 function changedError(label: string): TileworkError {
@@ -313,9 +322,11 @@ function changedError(label: string): TileworkError {
 /** Broken connections may pass; unknown names, wrong certificates and what this process decided do not. */
 function retryable(error: Error): Error {
   const { code } = error as NodeJS.ErrnoException
-  return code !== undefined && RETRYABLE_CODES.has(code)
-    ? new RetryableError(error.message, { cause: error })
-    : error
+  if (code === undefined || !RETRYABLE_CODES.has(code)) return error
+  // Node's whole message for a response that is cut.
+  const message =
+    error.message === 'aborted' ? 'the connection was closed before the end of the response' : error.message
+  return new RetryableError(message, { cause: error })
 }
 
 /** Milliseconds of Retry-After, a number of seconds or a date; 0 without one. */
