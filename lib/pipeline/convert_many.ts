@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import type { RemoteOptions } from '../bytes/remote/remote_options.js'
 import { systemError } from '../bytes/system_error.js'
 import { checkListener } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
@@ -20,18 +21,23 @@ import {
   convertOptionNames,
   readConvertOptions,
 } from './convert.js'
+import { fileState } from './many/file_state.js'
 import { type ConvertInputs, listInputs } from './many/input_list.js'
 import { Manifest } from './many/manifest.js'
 import { type FilePair, pairOutputs } from './many/output_paths.js'
+import { publicName, remoteFileState, urlOf } from './many/remote_files.js'
 import { type PairOutcome, runPairs, type SkippedResult } from './many/run_pairs.js'
 import { checkShard, type Shard, takeShard } from './many/shard.js'
 import { type ConvertManyProgress, type ConvertManySummary, Tally } from './many/tally.js'
 import { open, pathOf, remoteUrlOf } from './open.js'
 
 export interface ConvertManyOnlyOptions {
-  /** Folder of the outputs; it is created if necessary. An output has the name of its input. */
+  /**
+   * Folder of the outputs, or a URL that can be written below; it is created if necessary. An output has the name of its
+   * input.
+   */
   readonly outDir: string | URL
-  /** Keeps the path of each input below this folder. Default: the part of a pattern before its first wildcard. */
+  /** Keeps the path of each input below this folder or URL. Default: the part of a pattern before its first wildcard. */
   readonly base?: string
   /** Files converted at the same time, up to 256; 0 means one for each CPU. Default: 1. */
   readonly jobs?: number
@@ -41,13 +47,13 @@ export interface ConvertManyOnlyOptions {
   readonly shard?: Shard
   /**
    * Path of the list of finished files, by which the next run skips them. Default: `.tilework-manifest.jsonl` in
-   * `outDir`; false for none.
+   * `outDir`, none where that is a URL; false for none. Objects of other machines are compared by tag and length.
    */
   readonly manifest?: string | false
   /** Converts finished files again. */
   readonly force?: boolean
-  /** Called when a file has ended. */
-  readonly onFile?: (outcome: FileOutcome) => void
+  /** Called when a file has ended, with the seconds that it took. */
+  readonly onFile?: (outcome: FileOutcome, seconds: number) => void
   /** Called at the start, while files are written, and after `onFile`. */
   readonly onProgress?: (progress: ConvertManyProgress) => void
   /** Called at the start for a manifest with damaged lines, whose files are converted again. */
@@ -64,7 +70,7 @@ export interface ManifestDamage {
   readonly lines: readonly number[]
 }
 
-/** How one file ended. */
+/** How one file ended. Names that are URLs are without user, password and query. */
 export type FileOutcome = { readonly input: string; readonly output: string } & (
   | ({ readonly status: 'written' } & ConvertResult)
   | ({ readonly status: 'skipped' } & SkippedResult)
@@ -98,7 +104,8 @@ const MANY_OPTIONS = {
  * Converts files into a folder, some at a time, and skips those that an earlier run with the same options has finished
  * and that have not changed since. Memory does not grow with the number of files, except for the list of their paths.
  *
- * @param inputs - a path, a pattern such as `models/**\/*.btf`, or an iterable of these
+ * @param inputs - a path or a URL, a pattern such as `models/**\/*.btf` or `s3://bucket/models/*.npy`, or an iterable of
+ * these
  * @throws TileworkError as `convert` for the first failed file, unless `keepGoing` is true; ERR_ARGUMENT for inputs
  * without a file, and where two inputs have one output or an output would replace an input; ERR_LIMIT for more than
  * 2,000,000 files; ERR_ABORTED; ERR_IO
@@ -111,7 +118,9 @@ export async function convertMany(
   const { signal, shard } = options
   throwIfAborted(signal)
   const pairs = takeShard(await listPairs(inputs, options), shard)
-  await systemError.wrapAsync(options.outDir, () => mkdir(options.outDir, { recursive: true }))
+  if (!urlOf(options.outDir)) {
+    await systemError.wrapAsync(options.outDir, () => mkdir(options.outDir, { recursive: true }))
+  }
   const manifest = await openManifest(pairs, options)
   try {
     if (manifest && manifest.unreadable.length > 0) {
@@ -134,10 +143,8 @@ function readManyOptions(given: ConvertManyOptions): CheckedOptions {
     'convertMany',
     known,
   )
-  const outDir = pathOf(options.outDir)
-  if (outDir === undefined || remoteUrlOf(options.outDir)) {
-    refuse('outDir', 'a path or a file: URL', options.outDir)
-  }
+  const outDir = remoteUrlOf(options.outDir)?.href ?? pathOf(options.outDir)
+  if (outDir === undefined) refuse('outDir', 'a path or a URL', options.outDir)
   const { base, jobs, manifest, shard } = options
   if (base !== undefined && typeof base !== 'string') refuse('base', 'a path', base)
   if (jobs !== undefined && !(Number.isInteger(jobs) && jobs >= 0 && jobs <= MAX_JOBS)) {
@@ -163,26 +170,37 @@ function refuse(option: string, allowed: string, value: unknown): never {
 async function listPairs(inputs: ConvertInputs, options: CheckedOptions): Promise<FilePair[]> {
   const { outDir, base, format, signal } = options
   // An iterable that never ends must not outlast an abort.
-  const files = await untilAborted(listInputs({ inputs, outDir, base, signal }), signal)
+  const files = await untilAborted(
+    listInputs({ inputs, outDir, base, signal, remote: inputRemote(options) }),
+    signal,
+  )
   return pairOutputs(files, {
     outDir,
     extension: format === undefined ? undefined : formatByName(format).extensions[0],
-    reserved: new Map([[manifestPath(options), 'the manifest']]),
+    reserved: new Map(manifestOf(options).map((path) => [path, 'the manifest'])),
   })
 }
 
-function manifestPath({ manifest, outDir }: CheckedOptions): string {
-  return typeof manifest === 'string' ? manifest : join(outDir, MANIFEST_NAME)
+/** Options of requests for inputs. */
+function inputRemote({ open: input, signal }: CheckedOptions): RemoteOptions {
+  return { ...input?.remote, ...(signal && { signal }) }
+}
+
+/** The path of the manifest; none where there is no manifest. An object store cannot append to one. */
+function manifestOf({ manifest, outDir }: CheckedOptions): string[] {
+  if (typeof manifest === 'string') return [manifest]
+  return manifest === false || urlOf(outDir) ? [] : [join(outDir, MANIFEST_NAME)]
 }
 
 async function openManifest(
   pairs: readonly FilePair[],
   options: CheckedOptions,
 ): Promise<Manifest | undefined> {
-  if (options.manifest === false) return undefined
+  const [path] = manifestOf(options)
+  if (path === undefined) return undefined
   // With `force` every file is converted, so no entry is needed.
   const outputs = options.force ? [] : pairs.map(({ output }) => output)
-  return Manifest.open(manifestPath(options), outputs)
+  return Manifest.open(path, outputs)
 }
 
 async function convertPairs(
@@ -192,6 +210,7 @@ async function convertPairs(
 ): Promise<ConvertManySummary> {
   const { jobs = 1, keepGoing = false, signal, onFile, onProgress } = options
   const tally = new Tally(pairs)
+  const startTimes = new Map<FilePair, number>()
   onProgress?.(tally.progress())
   const stopReason = await runPairs(pairs, {
     jobs: jobs === 0 ? Math.min(availableParallelism(), MAX_JOBS) : jobs,
@@ -200,6 +219,15 @@ async function convertPairs(
     settings: settingsHash(settingsOf(options), PACKAGE_VERSION),
     signal,
     open: (path) => open(path, options.open),
+    stateOf: (path) => {
+      const url = urlOf(path)
+      if (!url) return fileState(path)
+      const isOutput = path.startsWith(options.outDir)
+      return remoteFileState(
+        url,
+        isOutput ? { ...options.remote, ...(signal && { signal }) } : inputRemote(options),
+      )
+    },
     convert: (file, pair) =>
       convertFile(file, pair.output, {
         ...options,
@@ -208,10 +236,14 @@ async function convertPairs(
           onProgress?.(tally.progress())
         },
       }),
-    onStart: (pair) => tally.start(pair),
+    onStart: (pair) => {
+      startTimes.set(pair, performance.now())
+      tally.start(pair)
+    },
     onEnd: (pair, outcome) => {
       count(tally, pair, outcome)
-      onFile?.(fileOutcome(pair, outcome))
+      onFile?.(fileOutcome(pair, outcome), (performance.now() - startTimes.get(pair)!) / 1000)
+      startTimes.delete(pair)
       onProgress?.(tally.progress())
     },
   })
@@ -230,7 +262,8 @@ function count(tally: Tally, pair: FilePair, outcome: PairOutcome): void {
   else tally.written(pair, outcome.result.byteLength)
 }
 
-function fileOutcome({ input, output }: FilePair, outcome: PairOutcome): FileOutcome {
+function fileOutcome(pair: FilePair, outcome: PairOutcome): FileOutcome {
+  const [input, output] = [publicName(pair.input), publicName(pair.output)]
   if (outcome.status === 'failed') return { input, output, ...outcome }
   return { input, output, status: outcome.status, ...outcome.result } as FileOutcome
 }
@@ -240,6 +273,7 @@ function settingsOf(options: CheckedOptions): object {
   const {
     signal,
     countLosses,
+    remote,
     open: input,
     device,
     outDir,

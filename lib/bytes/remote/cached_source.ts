@@ -27,6 +27,7 @@ const MAX_AHEAD_BLOCKS = 64
 export class CachedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
+  readonly version: string | undefined
   readonly #object: RemoteObject
   readonly #options: CheckedRemoteOptions
   readonly #requests: Allowance
@@ -42,6 +43,7 @@ export class CachedSource implements ByteSource {
   constructor(object: RemoteObject, label: string, options: CheckedRemoteOptions) {
     this.byteLength = object.byteLength
     this.label = label
+    this.version = object.version
     this.#object = object
     this.#options = options
     this.#requests = new Allowance(options.connections)

@@ -6,6 +6,7 @@ import {
   type FileOutcome,
   type Finding,
   readPathList,
+  startMetrics,
   type TensorLosses,
   TileworkError,
 } from '../../index.js'
@@ -41,6 +42,7 @@ export async function convertMany(
   const { outDir, base, jobs, keepGoing, shard, manifest, force } = flags
   const undo = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
   const report = new ManyReport(flags, terminal, undo)
+  const metrics = flags.metrics && (await startMetrics(flags.metrics))
   try {
     await convertFiles(inputs, {
       ...libraryOptions(flags),
@@ -52,8 +54,14 @@ export async function convertMany(
       ...(manifest !== undefined && { manifest }),
       ...(force !== undefined && { force }),
       signal: terminal.signal,
-      onFile: (outcome) => report.fileEnded(outcome),
-      onProgress: (progress) => report.update(progress),
+      onFile: (outcome, seconds) => {
+        metrics?.fileEnded(outcome, seconds)
+        report.fileEnded(outcome)
+      },
+      onProgress: (progress) => {
+        metrics?.filesLeft(progress.files - doneOf(progress))
+        report.update(progress)
+      },
       onDamagedManifest: ({ path, lines }) => report.damagedManifest(path, lines),
     })
   } catch (error) {
@@ -61,6 +69,7 @@ export async function convertMany(
   } finally {
     report.stop()
     undo?.close()
+    await metrics?.close()
   }
   return report.finish()
 }

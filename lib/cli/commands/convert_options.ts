@@ -4,6 +4,7 @@ import type {
   Finding,
   FormatName,
   ConvertOptions as LibraryOptions,
+  MetricsOptions,
   Shard,
   UndoConversion,
   UndoOptions,
@@ -51,6 +52,8 @@ export interface ManyFlags {
   /** False for none; undefined for the default path in the folder of outputs. */
   readonly manifest?: string | false
   readonly force?: boolean
+  /** Where counts of the run can be read. */
+  readonly metrics?: MetricsOptions
 }
 
 export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice {
@@ -69,6 +72,7 @@ const MANY_FLAGS: Readonly<Record<keyof ManyFlags, string>> = {
   shard: '--shard',
   manifest: '--manifest and --no-manifest',
   force: '--force',
+  metrics: '--metrics',
 }
 
 /** The given flags of a run over many files, as they are typed. */

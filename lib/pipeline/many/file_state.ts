@@ -17,8 +17,12 @@ import { type OpenFile, openedFile } from '../open.js'
 /** The state of a file, as a manifest keeps it. */
 export interface FileState {
   readonly bytes: number
-  /** Modification time in nanoseconds since 1970, as text: it is larger than a double holds, and only compared. */
+  /**
+   * Modification time in nanoseconds since 1970, as text: it is larger than a double holds, and only compared. Of an object
+   * of another machine the tag of its version.
+   */
   readonly mtime: string
+  /** Empty for an object of another machine. */
   readonly inode: string
 }
 
@@ -44,21 +48,14 @@ export function fileState(path: string): FileState {
   return { bytes: Number(size), mtime: String(mtimeNs), inode: String(ino) }
 }
 
-/** As `fileState`; undefined where the file cannot be inspected. */
-export function tryFileState(path: string): FileState | undefined {
-  try {
-    return fileState(path)
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * The state of an input that is about to be read. A file that was written a moment ago may be written again within the
  * same tick of its file system's clock, so its time is omitted.
  */
 export function inputState(state: FileState): InputState {
   const { bytes, mtime, inode } = state
+  // The tag of an object changes with each write.
+  if (inode === '') return state
   const isFresh = BigInt(Date.now()) * 1_000_000n - BigInt(mtime) < MTIME_RESOLUTION_NS
   return isFresh ? { bytes, inode } : { bytes, mtime, inode }
 }

@@ -5,7 +5,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, extname, join, relative, resolve } from 'node:path'
 import { pathOfUrl } from '../../bytes/open_source.js'
-import { isUrl } from '../../bytes/remote/schemes.js'
+import type { RemoteOptions } from '../../bytes/remote/remote_options.js'
+import { remoteUrl } from '../../bytes/remote/schemes.js'
 import { systemError } from '../../bytes/system_error.js'
 import { readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
@@ -15,9 +16,11 @@ import { formatByExtension } from '../../formats/registry.js'
 import { valueText } from '../../value_text.js'
 import { isPattern, type Match, matchPattern } from './pattern.js'
 import { isInside, type Located, RealPaths } from './real_paths.js'
+import { isUrlPattern, matchUrls, publicName, urlBaseName, urlOf } from './remote_files.js'
 
 /**
- * An input of a run: a path, or a pattern where no file has that name. A URL or `{ path }` is never taken as a pattern.
+ * An input of a run: a path or a URL, or a pattern of either where no file has that name. A `URL` and `{ path }` are never
+ * taken as a pattern.
  */
 export type ConvertInput = string | URL | { readonly path: string }
 
@@ -43,6 +46,8 @@ export interface InputSelection {
   /** Patterns omit files in this folder, because outputs of an earlier run are not inputs of the next. */
   readonly outDir: string
   readonly signal: AbortSignal | undefined
+  /** How objects of other machines are listed. */
+  readonly remote?: RemoteOptions
 }
 
 /** About 1 GiB of paths. A longer list can be converted in parts. */
@@ -74,11 +79,12 @@ function isSingle(inputs: ConvertInputs): inputs is ConvertInput {
   }
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `The inputs must be paths, patterns, file: URLs or an iterable of these; they are ${valueText(inputs)}.`,
+    `The inputs must be paths, patterns, URLs or an iterable of these; they are ${valueText(inputs)}.`,
   )
 }
 
 function checkBase(base: string): void {
+  if (urlOf(base)) return
   if (statSync(base, { throwIfNoEntry: false })?.isDirectory()) return
   const reason = existsSync(base) ? 'is not a folder' : 'does not exist'
   throw new TileworkError('ERR_ARGUMENT', `The base folder ${base} ${reason}.`)
@@ -86,16 +92,15 @@ function checkBase(base: string): void {
 
 /** Undefined for text, which may be a pattern. */
 function literalPath(input: ConvertInput): string | undefined {
-  if (typeof input === 'string' && isUrl(input)) {
-    const message = `${valueText(input)} is a URL; several files are converted from this machine, URLs one at a time by convert.`
-    throw new TileworkError('ERR_UNSUPPORTED', message)
-  }
   if (typeof input === 'string') return undefined
-  const path = readInput('An input', () => (input instanceof URL ? pathOfUrl(input) : input?.path))
+  const path = readInput('An input', () => {
+    if (input instanceof URL) return remoteUrl(input) ? input.href : pathOfUrl(input)
+    return input?.path
+  })
   if (typeof path === 'string') return path
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `An input must be a path, a pattern, a file: URL or { path }; it is ${valueText(input)}.`,
+    `An input must be a path, a pattern, a URL or { path }; it is ${valueText(input)}.`,
   )
 }
 
@@ -107,11 +112,14 @@ class InputList {
 
   constructor(selection: InputSelection) {
     this.#selection = selection
-    this.#outDir = this.#paths.folder(resolve(selection.outDir))
+    const { outDir } = selection
+    this.#outDir = urlOf(outDir) ? outDir : this.#paths.folder(resolve(outDir))
   }
 
   async add(input: ConvertInput): Promise<void> {
     const path = literalPath(input)
+    const url = urlOf(path ?? (input as string))
+    if (url) return this.#addUrl(url, path === undefined ? (input as string) : undefined)
     if (path === undefined) {
       const text = input as string
       if (this.#paths.locate(text).stats === undefined && isPattern(text)) return this.#addMatches(text)
@@ -128,7 +136,11 @@ class InputList {
         `${path} is a folder; select its files with a pattern such as '${pattern}'.`,
       )
     }
-    this.#files.push({ path, real, name: this.#nameBelowBase(path, name), byteLength: stats?.size ?? 0 })
+    await this.#push({ path, real, name: this.#nameBelowBase(path, name), byteLength: stats?.size ?? 0 })
+  }
+
+  async #push(file: InputFile): Promise<void> {
+    this.#files.push(file)
     if (this.#files.length > MAX_FILES) {
       throw new TileworkError('ERR_LIMIT', `The list has more than ${MAX_FILES} files; convert it in parts.`)
     }
@@ -147,6 +159,36 @@ class InputList {
       found++
     }
     if (found === 0) throw new TileworkError('ERR_ARGUMENT', `No file matches the pattern '${pattern}'.`)
+  }
+
+  /** @param text - of a URL that may be a pattern */
+  async #addUrl(url: URL, text: string | undefined): Promise<void> {
+    if (text === undefined || !isUrlPattern(text)) {
+      const name = this.#urlBelowBase(url, urlBaseName(url))
+      return this.#push({ path: url.href, real: url.href, name, byteLength: 0 })
+    }
+    const outputs = `${urlOf(this.#selection.outDir)?.href.replace(/\/$/, '')}/`
+    const isSearchOfOutputs = text.startsWith(outputs)
+    let found = 0
+    for await (const match of matchUrls(text, this.#selection.remote ?? {})) {
+      const { href } = match.url
+      if (!isSearchOfOutputs && href.startsWith(outputs)) continue
+      const name = this.#urlBelowBase(match.url, match.name)
+      await this.#push({ path: href, real: href, name, byteLength: match.byteLength })
+      found++
+    }
+    if (found === 0) throw new TileworkError('ERR_ARGUMENT', `No object matches the pattern '${text}'.`)
+  }
+
+  #urlBelowBase({ href }: URL, name: string): string {
+    const { base } = this.#selection
+    if (base === undefined) return name
+    const start = `${urlOf(base)?.href.replace(/\/$/, '')}/`
+    if (href.startsWith(start)) return decodeURIComponent(href.slice(start.length).replace(/[?#].*/s, ''))
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${publicName(href)} lies outside the base folder ${publicName(base)}.`,
+    )
   }
 
   #nameBelowBase(path: string, name: string): string {

@@ -19,6 +19,7 @@ import {
   VERSION_LINE,
 } from './manifest_line.js'
 import { splitRecords } from './records.js'
+import { publicName, urlOf } from './remote_files.js'
 
 /**
  * Fits a file of ten thousand parts or undone tensors of a few hundred bytes each, and bounds the memory for a file of
@@ -164,6 +165,7 @@ export class Manifest {
 
 /** Relative to the manifest and with `/` on every system, so that a folder may be moved to another machine. */
 function keyOf(folder: string, output: string): string {
+  if (urlOf(output)) return publicName(output)
   const path = relative(folder, resolve(output))
   return isWindows ? withSlashes(path) : path
 }

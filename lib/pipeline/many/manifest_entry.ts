@@ -1,21 +1,16 @@
 /** The manifest entry of a finished file: how it is made, and when it still holds. */
 import { basename, dirname, join, resolve } from 'node:path'
+import { isRemoteSource, siblingUrl } from '../../bytes/remote/schemes.js'
+import { TileworkError } from '../../errors.js'
 import type { FormatName } from '../../formats/registry.js'
 import type { ConvertResult } from '../convert.js'
 import type { OpenFile } from '../open.js'
 import { pathBeside, type UndoConversion } from '../undo.js'
-import {
-  contentHash,
-  type FileState,
-  fileState,
-  inputState,
-  isUnchanged,
-  partsOf,
-  tryFileState,
-} from './file_state.js'
+import { contentHash, type FileState, fileState, inputState, isUnchanged, partsOf } from './file_state.js'
 import type { Manifest } from './manifest.js'
 import type { ManifestEntry, UndoNote } from './manifest_line.js'
 import type { FilePair } from './output_paths.js'
+import { objectState, publicName, urlOf } from './remote_files.js'
 
 /** An open input, with its state from before it was opened. */
 export interface InspectedInput {
@@ -27,33 +22,57 @@ export interface InspectedInput {
 type InputParts = NonNullable<ManifestEntry['input']['parts']>
 
 /** The entry of an output that is still as it was written, by a run with the same settings. */
-export function currentEntry(
+export async function currentEntry(
   manifest: Manifest | undefined,
   output: string,
   settings: string,
-): ManifestEntry | undefined {
+  stateOf: StateOf,
+): Promise<ManifestEntry | undefined> {
   const entry = manifest?.get(output)
   if (entry?.settings !== settings) return undefined
   const { parts = [], ...main } = entry.output
-  const isWhole =
-    isSameOutput(main, output) && parts.every((part) => isSameOutput(part, beside(output, part.name)))
-  return isWhole ? entry : undefined
+  if (!isSameOutput(main, await tryState(output, stateOf))) return undefined
+  for (const part of parts) {
+    if (!isSameOutput(part, await tryState(beside(output, part.name), stateOf))) return undefined
+  }
+  return entry
+}
+
+/** The state of a file, or of an object of another machine. @throws TileworkError ERR_IO */
+export type StateOf = (path: string) => FileState | Promise<FileState>
+
+/** Undefined where the file cannot be inspected. */
+async function tryState(path: string, stateOf: StateOf): Promise<FileState | undefined> {
+  try {
+    return await stateOf(path)
+  } catch (error) {
+    if (error instanceof TileworkError && error.code === 'ERR_ABORTED') throw error
+    return undefined
+  }
 }
 
 /** The inode is ignored: an output that was copied with its modification time is still the output. */
-function isSameOutput(noted: FileState, path: string): boolean {
-  const now = tryFileState(path)
+function isSameOutput(noted: FileState, now: FileState | undefined): boolean {
   return now?.bytes === noted.bytes && now.mtime === noted.mtime
 }
 
 /** True when the states of the input and its parts show that none has changed. */
-export function isSameInput({ input }: ManifestEntry, path: string, state: FileState): boolean {
-  const { parts = [] } = input
-  return (
-    input.path === resolve(path) &&
-    isUnchanged(input, state) &&
-    parts.every((part) => isUnchanged(part, tryFileState(beside(path, part.name))))
-  )
+export async function isSameInput(
+  { input }: ManifestEntry,
+  path: string,
+  state: FileState,
+  stateOf: StateOf,
+): Promise<boolean> {
+  if (input.path !== notedPath(path) || !isUnchanged(input, state)) return false
+  for (const part of input.parts ?? []) {
+    if (!isUnchanged(part, await tryState(beside(path, part.name), stateOf))) return false
+  }
+  return true
+}
+
+/** Absolute; a URL without its secrets. */
+function notedPath(path: string): string {
+  return urlOf(path) ? publicName(path) : resolve(path)
 }
 
 /**
@@ -65,7 +84,8 @@ export async function renewEntry(
   input: InspectedInput,
   signal: AbortSignal | undefined,
 ): Promise<ManifestEntry | undefined> {
-  if (entry.input.bytes !== input.state.bytes) return undefined
+  // The bytes of an object are those of its tag; hashing them would be a second download.
+  if (urlOf(input.pair.input) || entry.input.bytes !== input.state.bytes) return undefined
   const parts = inputParts(input)
   const sha256 = await contentHash(input.file, signal)
   if (sha256 !== entry.input.sha256) return undefined
@@ -78,12 +98,15 @@ export function inputNote(
   parts: InputParts,
   sha256: string,
 ): ManifestEntry['input'] {
-  return { path: resolve(pair.input), ...inputState(state), sha256, ...(parts.length > 0 && { parts }) }
+  return { path: notedPath(pair.input), ...inputState(state), sha256, ...(parts.length > 0 && { parts }) }
 }
 
 /** The state of each other file that the input has referred to so far. */
 export function inputParts({ file, pair }: InspectedInput): InputParts {
-  return partsOf(file).map(([name]) => ({ name, ...inputState(fileState(beside(pair.input, name))) }))
+  return partsOf(file).map(([name, source]) => {
+    const state = isRemoteSource(source) ? objectState(source) : fileState(beside(pair.input, name))
+    return { name, ...inputState(state) }
+  })
 }
 
 /** The state of a complete output. Where the input has parts the output is opened to find its own. */
@@ -91,18 +114,21 @@ export async function outputNote(
   { file, pair }: InspectedInput,
   { format, undo }: ConvertResult,
   open: (path: string) => Promise<OpenFile>,
+  stateOf: StateOf,
 ): Promise<ManifestEntry['output']> {
   const notes = undo.map(undoNote)
   const main = {
     path: pair.output,
     format,
-    ...fileState(pair.output),
+    ...(await stateOf(pair.output)),
     ...(notes.length > 0 && { undo: notes }),
   }
   if (partsOf(file).length === 0) return main
   const output = await open(pair.output)
   try {
-    const parts = partsOf(output).map(([name]) => ({ name, ...fileState(beside(pair.output, name)) }))
+    const parts = await Promise.all(
+      partsOf(output).map(async ([name]) => ({ name, ...(await stateOf(beside(pair.output, name))) })),
+    )
     return parts.length > 0 ? { ...main, parts } : main
   } finally {
     output.close()
@@ -128,5 +154,7 @@ export function skippedResult(
 }
 
 function beside(path: string, name: string): string {
+  const url = urlOf(path)
+  if (url) return siblingUrl(url, name).href
   return join(dirname(path), name)
 }

@@ -5,6 +5,7 @@ import { TileworkError } from '../../errors.js'
 import { extensionOf, formatByExtension } from '../../formats/registry.js'
 import type { InputFile } from './input_list.js'
 import { RealPaths } from './real_paths.js'
+import { publicName, urlBelow, urlOf } from './remote_files.js'
 
 /** An input with the path of its output. */
 export interface FilePair {
@@ -29,24 +30,29 @@ export interface OutputTarget {
  */
 export function pairOutputs(inputs: readonly InputFile[], target: OutputTarget): FilePair[] {
   const paths = new RealPaths()
-  const inputsByReal = new Map(inputs.map(({ path, real }) => [sameName(real), path]))
+  const folder = urlOf(target.outDir)
+  const realOf = (path: string): string => (urlOf(path) ? path : sameName(paths.locate(resolve(path)).real))
+  const inputsByReal = new Map(inputs.map(({ path, real }) => [urlOf(path) ? real : sameName(real), path]))
   const reserved = new Map(
     [...(target.reserved ?? [])].map(([path, what]) => [sameName(paths.locate(path).real), what]),
   )
   const taken = new Map<string, string>()
   return inputs.map((input) => {
-    const output = join(target.outDir, withExtension(input.name, target.extension))
-    const key = sameName(paths.locate(resolve(output)).real)
+    const name = withExtension(input.name, target.extension)
+    const output = folder ? urlBelow(folder, name) : join(target.outDir, name)
+    const key = realOf(output)
     const other = taken.get(key)
     if (other !== undefined) {
       refuse(
-        `${other} and ${input.path} would both be written to ${output}; set base to a folder above both to keep their paths.`,
+        `${publicName(other)} and ${publicName(input.path)} would both be written to ${publicName(output)}; set base to a folder above both to keep their paths.`,
       )
     }
     const replaced = inputsByReal.get(key)
     if (replaced !== undefined) {
-      const whose = replaced === input.path ? '' : ` with the output of ${input.path}`
-      refuse(`${output} would overwrite the input ${replaced}${whose}; write to another folder.`)
+      const whose = replaced === input.path ? '' : ` with the output of ${publicName(input.path)}`
+      refuse(
+        `${publicName(output)} would overwrite the input ${publicName(replaced)}${whose}; write to another folder.`,
+      )
     }
     const what = reserved.get(key)
     if (what !== undefined) refuse(`The output of ${input.path} would replace ${what}.`)

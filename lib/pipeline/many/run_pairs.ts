@@ -9,7 +9,7 @@ import { TileworkError } from '../../errors.js'
 import { yieldToEventLoop } from '../../event_loop.js'
 import type { ConvertResult } from '../convert.js'
 import type { OpenFile } from '../open.js'
-import { contentHash, fileState, partsOf } from './file_state.js'
+import { contentHash, partsOf } from './file_state.js'
 import type { Manifest } from './manifest.js'
 import {
   currentEntry,
@@ -19,10 +19,12 @@ import {
   isSameInput,
   outputNote,
   renewEntry,
+  type StateOf,
   skippedResult,
 } from './manifest_entry.js'
 import type { ManifestEntry } from './manifest_line.js'
 import type { FilePair } from './output_paths.js'
+import { urlOf } from './remote_files.js'
 import { runJobs, type Verdict } from './run_jobs.js'
 
 /** How a file ended. */
@@ -50,6 +52,8 @@ export interface RunPairsOptions {
   readonly settings: string
   readonly signal: AbortSignal | undefined
   open(path: string): Promise<OpenFile>
+  /** The state of an input or output. */
+  readonly stateOf: StateOf
   /** Writes the output. It is complete under its name when this resolves, and untouched when it rejects. */
   convert(file: OpenFile, pair: FilePair): Promise<ConvertResult>
   onStart(pair: FilePair): void
@@ -115,9 +119,10 @@ async function convertPair(
   let file: OpenFile | undefined
   try {
     // Inspected before the file is opened: a write after that changes the time, and the entry no longer matches.
-    const state = options.manifest && fileState(pair.input)
-    const entry = currentEntry(options.manifest, pair.output, options.settings)
-    if (entry && state && isSameInput(entry, pair.input, state)) return skipped(pair, entry)
+    const { stateOf } = options
+    const state = options.manifest && (await stateOf(pair.input))
+    const entry = await currentEntry(options.manifest, pair.output, options.settings, stateOf)
+    if (entry && state && (await isSameInput(entry, pair.input, state, stateOf))) return skipped(pair, entry)
     file = await options.open(pair.input)
     if (!state) {
       const result = await convertInFolder(file, pair, options, folders)
@@ -145,7 +150,7 @@ async function convertInFolder(
   folders: Set<string>,
 ): Promise<ConvertResult> {
   const folder = dirname(pair.output)
-  if (!folders.has(folder)) {
+  if (!urlOf(pair.output) && !folders.has(folder)) {
     await systemError.wrapAsync(folder, () => mkdir(folder, { recursive: true }))
     folders.add(folder)
   }
@@ -166,7 +171,8 @@ async function convertAndNote(
       hasFailed = true
       throw error
     }),
-    contentHash(file, options.signal, () => !hasFailed),
+    // Another download, where the tag says as much.
+    urlOf(pair.input) ? '' : contentHash(file, options.signal, () => !hasFailed),
   ])
   if (conversion.status === 'rejected') throw conversion.reason
   if (hash.status === 'rejected') throw hash.reason
@@ -176,7 +182,7 @@ async function convertAndNote(
   if (partsOf(file).length !== parts.length) return { outcome }
   // Nor where tensors are missing: every run says so until the input is whole.
   if (result.findings.some(({ omitsTensor }) => omitsTensor)) return { outcome }
-  const output = await outputNote(input, result, options.open)
+  const output = await outputNote(input, result, options.open, options.stateOf)
   return {
     outcome,
     note: { input: inputNote(input, parts, hash.value), output, settings: options.settings },

@@ -140,8 +140,6 @@ describe('reads', () => {
     const { code, stdout, stderr } = await runCli(['inspect', `${url}?key=1`])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('Add')
-    const many = await runCli(['convert', url, url, '--out-dir', 'no-such-folder'])
-    expect(many).toMatchObject({ code: 64, stderr: expect.stringContaining('URLs one at a time') })
   })
 
   it('takes whole objects from a server without ranges, and empty ones', async () => {
@@ -306,6 +304,10 @@ describe('redirects', () => {
     ['http://[::1]/', /not a public address/],
     ['http://[::ffff:10.0.0.1]/', /not a public address/],
     ['http://0x7f.1/', /127\.0\.0\.1, which is not a public address/],
+    ['http://0177.0.0.1/', /127\.0\.0\.1, which is not a public address/],
+    ['http://2130706433/', /127\.0\.0\.1, which is not a public address/],
+    ['http://[64:ff9b::7f00:1]/', /not a public address/],
+    ['http://[fe80::1]/', /not a public address/],
     ['http://169.254.169.254/latest/meta-data', /not a public address/],
     ['file:///etc/passwd', /the scheme "file:"/],
     ['data:,x', /the scheme "data:"/],
@@ -344,7 +346,7 @@ describe('redirects', () => {
 
 it.each([
   'https://user:secret@ho st/x?sig=secret',
-  'gs://user:secret@host/x?sig=secret',
+  'gopher://user:secret@host/x?sig=secret',
   'https://user:secret@host:99999/',
 ])('secrets of %s are in no error', async (url) => {
   const error = await open(url).catch((reason: Error) => reason)
@@ -382,6 +384,28 @@ describe('hostile answers', () => {
       code: expect.stringMatching(/^ERR_(IO|UNSUPPORTED)$/),
     })
     expect(server.requests).toHaveLength(1)
+  })
+
+  it('a content-range without a length says so', async () => {
+    server.fault = (_request, response) => {
+      response.writeHead(206, { 'content-range': 'bytes 0-4/*' }).end('12345')
+      return true
+    }
+    await expect(open(server.url('/a'))).rejects.toThrow(/which does not say the length of the object\.$/)
+  })
+
+  it('headers of a caller cannot add others, and headers without end are not received', async () => {
+    const url = server.put('/a', pattern(10))
+    const headers = { a: 'b\r\nauthorization: stolen' }
+    await expect(open(url, { remote: { headers } })).rejects.toMatchObject({
+      code: expect.stringMatching(/^ERR_/),
+    })
+    expect(server.requests).toHaveLength(0)
+    server.fault = (_request, response) => {
+      response.writeHead(206, { 'x-long': 'x'.repeat(100_000) }).end()
+      return true
+    }
+    await expect(open(url, { remote: { retries: 0 } })).rejects.toMatchObject({ code: 'ERR_IO' })
   })
 
   it.each([
