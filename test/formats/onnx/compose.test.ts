@@ -385,6 +385,25 @@ describe('addPrefix', () => {
     expect(namesOf(file.onnx!)).toEqual(namesOf(made))
   })
 
+  it('renames types of values that are gone, so that a model with them can be merged with itself', () => {
+    const made = model(
+      ['A'],
+      ['B'],
+      [
+        ['Neg', ['A'], 'gone'],
+        ['Neg', ['A'], 'B'],
+      ],
+    )
+    made.graph.setType('gone', FLOAT)
+    const stale = made.graph.message.messages('value_info')[0]!
+    stale.setText('name', 'stale')
+    const other = made.copy()
+    const merged = mergeModels(made, other, { prefix2: 'p/' })
+    expect(merged.graph.valueInfo.map(({ name }) => name)).toEqual(['stale', 'p/stale'])
+    made.addPrefix('q/', { values: false })
+    expect(made.graph.valueInfo.map(({ name }) => name)).toEqual(['stale'])
+  })
+
   it('renames the kinds of names that are chosen', () => {
     const none = {
       nodes: false,
@@ -456,6 +475,26 @@ describe('expandOutputDims', () => {
       expect(made.graph.producerOf(sub.inputs[0]!)!.opType).toBe('Add')
       expect(made.inferShapes().conflicts).toEqual([])
     }
+  })
+
+  it('refuses an output without a declared type that is a sequence, and leaves a tensor without one open', () => {
+    const made = model(
+      ['A'],
+      [],
+      [
+        ['Neg', ['A'], 'B'],
+        ['SplitToSequence', ['A'], 'C'],
+      ],
+      { opset: 17 },
+    )
+    made.graph.addOutput('B', { kind: 'none' })
+    expect(() => made.copy().expandOutputDims(3)).toThrow('takes -3 to 2')
+    const list = made.copy()
+    list.graph.addOutput('C', { kind: 'none' })
+    expect(() => list.expandOutputDims(0)).toThrow('The output "C" is no dense tensor')
+    made.expandOutputDims(0)
+    expect(made.graph.typeOf('B')).toEqual({ kind: 'none' })
+    expect(made.inferTypes().get('B')).toEqual({ kind: 'tensor', dtype: 'float32', shape: [1, 'N', 'M'] })
   })
 
   it('refuses an axis outside of the rank, and outputs that no node computes', () => {
