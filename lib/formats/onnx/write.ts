@@ -219,7 +219,7 @@ class Initializers {
     for (const tensor of this.#tensors) {
       this.ir = Math.max(this.ir, irOf(tensor))
       if (tensor.kind === 'dense' && tensor.hasData && data?.takes(tensor))
-        ranges.set(index, data.add(tensor))
+        ranges.set(index, data.add(tensor, this.#nameOf(tensor, index)))
       index++
     }
     this.siblings = (await data?.finish(path)) ?? []
