@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { asTensor, check, type DenseTensor, type Dtype, open, save, tensor } from '../../../lib/index.js'
-import { OnnxModel } from '../../../lib/onnx.js'
+import { type Graph, OnnxModel } from '../../../lib/onnx.js'
 
 let folder: string
 beforeEach(() => {
@@ -67,7 +67,7 @@ function firstNumbers(model: OnnxModel): number[] {
   const inner = ['then_branch', 'else_branch'].map((name) => {
     const attribute = branches.attribute(name)!
     if (attribute.type !== 'GRAPH') throw new Error('no graph')
-    return attribute.value.nodes[0]!
+    return (attribute.value as Graph).nodes[0]!
   })
   const constants = [...inner, graph.nodes[1]!, graph.nodes[2]!].map((node) => {
     const attribute = node.attribute('value')!
