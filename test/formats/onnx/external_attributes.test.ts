@@ -72,7 +72,8 @@ function firstNumbers(model: OnnxModel): number[] {
   const constants = [...inner, graph.nodes[1]!, graph.nodes[2]!].map((node) => {
     const attribute = node.attribute('value')!
     if (attribute.type !== 'TENSOR') throw new Error('no tensor')
-    return (attribute.value as DenseTensor).at(...(attribute.value.shape.length === 0 ? [] : [0])) as number
+    const value = attribute.value as DenseTensor
+    return value.at(...value.shape.map(() => 0)) as number
   })
   return [...constants, (graph.initializer('w') as DenseTensor).at(0) as number]
 }
