@@ -55,6 +55,12 @@ async function partsOf(made: OnnxModel): Promise<readonly (readonly string[])[]>
   return [[...graph.inputNames], [...graph.outputNames], graph.nodes.map(({ opType }) => opType)]
 }
 
+const shaped = (...shape: readonly (number | string | null)[]): ValueType => ({
+  kind: 'tensor',
+  dtype: 'float32',
+  shape,
+})
+
 describe('mergeModels', () => {
   it('connects all outputs to all inputs', async () => {
     const ioMap = [
@@ -223,6 +229,33 @@ describe('mergeModels', () => {
     ['an unknown option', second, { prefix: 'a' }, 'unknown option "prefix"'],
   ])('refuses %s', (_, other, options, text) => {
     expect(() => mergeModels(first(), other(), options as never)).toThrow(text)
+  })
+
+  it.each<[string, ValueType, ValueType, boolean]>([
+    ['another rank', shaped(2, 3), shaped(2, 3, 1), false],
+    ['another extent', shaped(2, 3), shaped(2, 4), false],
+    ['an open extent', shaped('N', 3), shaped(2, 3), true],
+    ['another name of an extent', shaped('N', 3), shaped('M', null), true],
+    ['any rank', { kind: 'tensor', dtype: 'float32' }, shaped(2), true],
+    ['a sequence', { kind: 'sequence', of: shaped(2) }, shaped(2), false],
+    [
+      'sequences of other tensors',
+      { kind: 'sequence', of: shaped(2) },
+      { kind: 'sequence', of: shaped(3) },
+      false,
+    ],
+    ['equal sequences', { kind: 'sequence', of: shaped(2) }, { kind: 'sequence', of: shaped(2) }, true],
+  ])('connects an output to an input that may have its shape: %s', (_, from, to, isPossible) => {
+    const [one, other] = [OnnxModel.create(), OnnxModel.create()]
+    one.graph.addInput('a', from)
+    one.graph.addNode({ opType: 'Identity', inputs: ['a'], outputs: ['b'] })
+    one.graph.addOutput('b', from)
+    other.graph.addInput('c', to)
+    other.graph.addNode({ opType: 'Identity', inputs: ['c'], outputs: ['d'] })
+    other.graph.addOutput('d', to)
+    const merged = () => mergeModels(one, other, { ioMap: [['b', 'c']] })
+    if (isPossible) expect([...merged().graph.outputNames]).toEqual(['d'])
+    else expect(merged).toThrow(/^The output "b" is .*, and the input "c" takes .*\.$/)
   })
 
   it('refuses an output of another type', () => {

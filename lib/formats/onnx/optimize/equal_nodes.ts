@@ -121,7 +121,8 @@ async function attributesOf(node: Node): Promise<string | undefined> {
   return JSON.stringify(texts.sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-async function attributeText({ type, value, tensors }: Attribute): Promise<string | undefined> {
+async function attributeText({ type, value, tensors, refName }: Attribute): Promise<string | undefined> {
+  if (refName !== '') return `${type} of ${refName}`
   if (/^(INT|FLOAT|STRING)S?$/.test(type)) return `${type} ${[value].flat().map(textOf)}`
   const [tensor] = tensors
   return type === 'TENSOR' && tensor ? bytesOf(tensor) : undefined
