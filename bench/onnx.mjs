@@ -1,7 +1,7 @@
 /**
  * ONNX models of 1 GiB and of 100,000 nodes: opening a model compared with the Python package onnx, saving an edited model
- * compared with a plain copy, and opening many nodes compared with protobufjs. The peers are not dependencies: Python is
- * given by `--python`, and protobufjs by a folder that has it installed.
+ * compared with a plain copy, opening many nodes compared with protobufjs, and edits of many nodes compared with all of them
+ * and onnx_ir. The peers are not dependencies: Python is given by `--python`, and protobufjs by a folder that has it installed.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -14,6 +14,7 @@ import { importFrom } from '../scripts/optional_package.mjs'
 import { copyInBlocks } from './block_copy.mjs'
 import { initializerName, writeInitializers, writeNodes } from './onnx_models.mjs'
 import { onnxTypes } from './onnx_protobufjs.mjs'
+import { measureScale } from './onnx_scale.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 const execute = promisify(execFile)
@@ -36,12 +37,14 @@ print(took[0], min(took), value)
 const OUR_TIMES = 20
 const PYTHON_TIMES = 3
 
-const CASES = { open: measureOpen, save: measureSave, nodes: measureNodes }
+const CASES = { open: measureOpen, save: measureSave, nodes: measureNodes, scale: measureScale }
 
 export function addOnnx(program) {
   program
     .command('onnx')
-    .description('opening and saving ONNX models, compared with Python onnx, a copy, and protobufjs')
+    .description(
+      'opening, editing and saving ONNX models, compared with Python onnx and onnx_ir, a copy, and protobufjs',
+    )
     .option('--case <name...>', `any of ${Object.keys(CASES).join(', ')}`, Object.keys(CASES))
     .option('--mib <n>', 'size of the model of initializers', Number, 1024)
     .option('--initializers <n>', 'number of its initializers', Number, 5000)

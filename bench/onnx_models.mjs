@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:f
 
 /** Field numbers (onnx.proto). */
 const MODEL = { irVersion: 1, graph: 7, opsetImport: 8 }
-const GRAPH = { node: 1, name: 2, initializer: 5, input: 11, output: 12 }
+const GRAPH = { node: 1, name: 2, initializer: 5, input: 11, output: 12, valueInfo: 13 }
 const NODE = { input: 1, output: 2, name: 3, opType: 4, attribute: 5 }
 const ATTRIBUTE = { name: 1, ints: 8, type: 20 }
 const ATTRIBUTE_INTS = 7
@@ -100,5 +100,55 @@ export function writeNodes(path, count) {
   }
   chunks.push(field(GRAPH.initializer, tensor))
   chunks.push(field(GRAPH.input, field(1, 'value_0')), field(GRAPH.output, field(1, `value_${count}`)))
+  writeFileSync(path, Buffer.concat([...version, field(MODEL.graph, Buffer.concat(chunks)), opset]))
+}
+
+/** A multiple of no prime factor of a round number, to put nodes out of order. */
+const SHUFFLE_STEP = 7919
+
+/**
+ * Writes a valid chain `value_0` → `value_1` → … in which each value has a type.
+ *
+ * @param {boolean} options.isShuffled - nodes are not in topological order
+ */
+export function writeTypedChain(path, count, { isShuffled = false } = {}) {
+  const operators = ['Add', 'Relu', 'Add', 'Transpose', 'Mul']
+  const extent = field(1, int(1, 4))
+  const type = field(2, field(1, Buffer.concat([int(1, FLOAT), field(2, Buffer.concat([extent, extent]))])))
+  const attribute = field(
+    NODE.attribute,
+    Buffer.concat([
+      field(ATTRIBUTE.name, 'perm'),
+      int(ATTRIBUTE.ints, 1),
+      int(ATTRIBUTE.ints, 0),
+      int(ATTRIBUTE.type, ATTRIBUTE_INTS),
+    ]),
+  )
+  const value = (index) => Buffer.concat([field(1, `value_${index}`), type])
+  const chunks = [field(GRAPH.name, 'chain')]
+  for (let at = 0; at < count; at++) {
+    const index = isShuffled ? (at * SHUFFLE_STEP) % count : at
+    const operator = operators[index % operators.length]
+    const isBinary = operator === 'Add' || operator === 'Mul'
+    const node = [
+      field(NODE.input, `value_${index}`),
+      ...(isBinary ? [field(NODE.input, 'w')] : []),
+      field(NODE.output, `value_${index + 1}`),
+      field(NODE.name, `node_${index}`),
+      field(NODE.opType, operator),
+      ...(operator === 'Transpose' ? [attribute] : []),
+    ]
+    chunks.push(field(GRAPH.node, Buffer.concat(node)))
+    if (at > 0) chunks.push(field(GRAPH.valueInfo, value(at)))
+  }
+  const weight = Buffer.concat([
+    int(TENSOR.dims, 4),
+    int(TENSOR.dims, 4),
+    int(TENSOR.dataType, FLOAT),
+    field(TENSOR.name, 'w'),
+    field(TENSOR.rawData, Buffer.alloc(64, 1)),
+  ])
+  chunks.push(field(GRAPH.initializer, weight))
+  chunks.push(field(GRAPH.input, value(0)), field(GRAPH.output, value(count)))
   writeFileSync(path, Buffer.concat([...version, field(MODEL.graph, Buffer.concat(chunks)), opset]))
 }

@@ -45,7 +45,7 @@ class CountingJob : public AsyncJob {
     const FileScratchPool::Lease scratch(*scratch_pool_);
     const Dtype dtype = total_->dtype();
     const int64_t in_part =
-        kPartBytes / packed_bytes(dtype, elements_per_byte(dtype)) * elements_per_byte(dtype);
+        kPartBytes / packed_bytes(dtype, elements_per_group(dtype)) * elements_per_group(dtype);
     const int64_t first = tile * in_part;
     const int64_t count = std::min(in_part, count_ - first);
     Statistics part(dtype, total_->bins());

@@ -103,6 +103,7 @@ export type {
   ConvertManySummary,
   FailureGroup,
 } from './pipeline/many/tally.js'
+export { type MeteredFile, type Metrics, type MetricsOptions, startMetrics } from './pipeline/metrics.js'
 export {
   type CheckOptions,
   check,

@@ -233,7 +233,11 @@ const CALLS: Readonly<Record<string, Call>> = {
   'serialize many': { run: serialize, args: () => [[small(), codes()], { format: 'safetensors' }] },
   registerScheme: {
     run: tilework.registerScheme,
-    args: () => ['tilework-test', { open: () => undefined, create: () => undefined }],
+    args: () => ['tilework-test', { open: () => undefined, create: () => undefined, list: () => undefined }],
+  },
+  startMetrics: {
+    run: async (options) => (await tilework.startMetrics(options)).close(),
+    args: () => [{ port: 0, host: '127.0.0.1' }],
   },
   setMemoryBudget: { run: setMemoryBudget, args: () => [budget] },
   setThreads: { run: setThreads, args: () => [1] },

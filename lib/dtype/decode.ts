@@ -10,6 +10,7 @@ import { endianness } from 'node:os'
 import { allocateBytes, checkViewLength, unfilledBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
 import { DTYPES, type Dtype, fieldsOf, isNarrowFloat, type NarrowFloat } from './dtypes.js'
+import { codeAt, packedByteLength } from './packed_codes.js'
 import type { TypedArray } from './typed_array.js'
 
 if (endianness() !== 'LE') {
@@ -17,13 +18,6 @@ if (endianness() !== 'LE') {
     'ERR_UNSUPPORTED',
     'this machine is big-endian; tilework needs a little-endian machine',
   )
-}
-
-/** Bytes of `elements` packed elements. Sub-byte elements fill bytes from the low bits. */
-export function packedByteLength(dtype: Dtype, elements: number): number {
-  const { bits } = DTYPES[dtype]
-  // Divided first: elements * bits may exceed 2^53 where the number of bytes does not.
-  return bits >= 8 ? elements * (bits / 8) : Math.ceil(elements / (8 / bits))
 }
 
 /** The value of one code of a float below 32 bits. */
@@ -57,11 +51,9 @@ function tableOf(dtype: NarrowFloat): Float32Array {
 }
 
 /** The bits of element `index` of a sub-byte, 8-bit or 16-bit type. */
-function codeAt(bits: number, bytes: Uint8Array, index: number): number {
+function bitsAt(bits: number, bytes: Uint8Array, index: number): number {
   if (bits === 16) return bytes[2 * index]! | (bytes[2 * index + 1]! << 8)
-  if (bits === 8) return bytes[index]!
-  const perByte = 8 / bits
-  return (bytes[Math.floor(index / perByte)]! >> ((index % perByte) * bits)) & (2 ** bits - 1)
+  return bits === 8 ? bytes[index]! : codeAt(bits, bytes, index)
 }
 
 /**
@@ -70,7 +62,7 @@ function codeAt(bits: number, bytes: Uint8Array, index: number): number {
  * @throws TileworkError ERR_DTYPE for complex and string types, whose elements are not single numbers
  */
 export function decodeElement(dtype: Dtype, bytes: Uint8Array, index: number): number | bigint | boolean {
-  if (isNarrowFloat(dtype)) return decodeFloatCode(dtype, codeAt(DTYPES[dtype].bits, bytes, index))
+  if (isNarrowFloat(dtype)) return decodeFloatCode(dtype, bitsAt(DTYPES[dtype].bits, bytes, index))
   const { bits, kind } = DTYPES[dtype]
   switch (kind) {
     case 'float': {
@@ -153,6 +145,8 @@ const STORED_AS: Readonly<Record<Dtype, TypedArrayConstructor | undefined>> = {
   float8_e5m2: undefined,
   float8_e5m2fnuz: undefined,
   float8_e8m0fnu: undefined,
+  float6_e2m3fn: undefined,
+  float6_e3m2fn: undefined,
   float4_e2m1fn: undefined,
   int4: undefined,
   uint4: undefined,
@@ -195,7 +189,7 @@ function decodeFloats(dtype: NarrowFloat, bytes: Uint8Array, count: number): Flo
   const table = tableOf(dtype)
   const values = new Float32Array(allocateBytes(4 * count).buffer)
   const { bits } = DTYPES[dtype]
-  for (let i = 0; i < count; i++) values[i] = table[codeAt(bits, bytes, i)]!
+  for (let i = 0; i < count; i++) values[i] = table[bitsAt(bits, bytes, i)]!
   return values
 }
 

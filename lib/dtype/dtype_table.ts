@@ -6,7 +6,7 @@
  * A short name is an alias as well; the last column holds further aliases, in lower case.
  *
  * Sources. Bits of floats: IEEE 754; the OCP 8-bit floating point specification (e4m3fn, e5m2); the ONNX notes on float8
- * and float4 (FNUZ types, e8m0, e2m1); bfloat16 is the upper half of binary32. Codes: `onnx.proto`
+ * float6 and float4 (FNUZ types, e8m0, e2m3, e3m2, e2m1); bfloat16 is the upper half of binary32. Codes: `onnx.proto`
  * (TensorProto.DataType), TFRT's `btf.h`, Tengine's `tm2_format.h`, numpy's array interface, `safetensors/src/tensor.rs`,
  * DLDataTypeCode in `dlpack.h` 1.1.
  */
@@ -35,6 +35,8 @@ export const DTYPE_TABLE = [
   ['float8_e5m2',         8, 'float',   [ 2,   15, 'ieee'],   'f8e5m2',       19, null, null, null,  'F8_E5M2',        12, ['f8_e5m2', 'float8e5m2']],
   ['float8_e5m2fnuz',     8, 'float',   [ 2,   16, 'fnuz'],   'f8e5m2fnuz',   20, null, null, null,  'F8_E5M2FNUZ',    13, ['f8_e5m2fnuz', 'float8e5m2fnuz']],
   ['float8_e8m0fnu',      8, 'float',   [ 0,  127, 'scale'],  'f8e8m0fnu',    24, null, null, null,  'F8_E8M0',        14, ['f8_e8m0fnu', 'f8_e8m0', 'float8_e8m0', 'float8e8m0']],
+  ['float6_e2m3fn',       6, 'float',   [ 3,    1, 'finite'], 'f6e2m3fn',     27, null, null, null,  'F6_E2M3',        15, ['f6_e2m3fn', 'f6_e2m3', 'float6_e2m3', 'float6e2m3']],
+  ['float6_e3m2fn',       6, 'float',   [ 2,    3, 'finite'], 'f6e3m2fn',     28, null, null, null,  'F6_E3M2',        16, ['f6_e3m2fn', 'f6_e3m2', 'float6_e3m2', 'float6e3m2']],
   ['float4_e2m1fn',       4, 'float',   [ 1,    1, 'finite'], 'f4e2m1fn',     23, null, null, null,  'F4',             17, ['f4_e2m1fn', 'f4_e2m1', 'float4_e2m1', 'float4e2m1', 'f4']],
   ['int4',                4, 'int',     null,                 'i4',           22, null, null, null,  null,              0, []],
   ['uint4',               4, 'uint',    null,                 'u4',           21, null, null, null,  null,              1, []],

@@ -91,7 +91,7 @@ export type CanonicalDtype<Name extends DtypeName> = Name extends Dtype ? Name :
 export type SafetensorsDtype = Extract<Row, { readonly 9: string }>[0]
 
 /** A float type below 32 bits. */
-export type NarrowFloat = Extract<Row, readonly [string, 4 | 8 | 16, 'float', ...unknown[]]>[0]
+export type NarrowFloat = Extract<Row, readonly [string, 4 | 6 | 8 | 16, 'float', ...unknown[]]>[0]
 
 /** All element types by name. */
 export const DTYPES = Object.fromEntries(DTYPE_TABLE.map((row) => [row[0], infoOf(row)])) as {
@@ -184,6 +184,12 @@ export function resolveDtype(name: unknown): Dtype {
 export function isNarrowFloat(dtype: Dtype): dtype is NarrowFloat {
   const { bits, kind } = DTYPES[dtype]
   return kind === 'float' && bits < 32
+}
+
+/** Whether single elements can be moved: those of 4 bits, and of 8 and more. Others are copied in runs only. */
+export function isMovable(dtype: Dtype): boolean {
+  const { bits } = DTYPES[dtype]
+  return bits === 4 || bits >= 8
 }
 
 /** The bit fields of a narrow float. */

@@ -12,6 +12,8 @@
  * | float8_e5m2 | ±57344 | infinity | 7E |
  * | float8_e5m2fnuz | ±57344 | NaN (80) | 80 |
  * | float8_e8m0fnu | 2^127; 0 and below 2^-127: 2^-127 | NaN (FF) | FF; negative numbers too |
+ * | float6_e2m3fn | ±7.5 | the same | 20, the code of -0 |
+ * | float6_e3m2fn | ±28 | the same | 20, the code of -0 |
  * | float4_e2m1fn | ±6 | the same | 7, the code of 6 |
  *
  * Saturation and rounding of e8m0 to the next power of two are the defaults of ONNX's Cast. These are the rules of `cast` in
@@ -22,8 +24,8 @@ import { allocateBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import type { CastOptions } from './cast_step.js'
-import { packedByteLength } from './decode.js'
 import { DTYPES, type Dtype, type FloatFields, fieldsOf, isNarrowFloat, type NarrowFloat } from './dtypes.js'
+import { packedByteLength, storeCode } from './packed_codes.js'
 
 export type EncodeOptions = Pick<CastOptions, 'saturate' | 'round'>
 
@@ -81,7 +83,9 @@ function overflowCode(fields: FloatFields, limit: number, saturate: boolean): nu
 
 function nanCode({ bits, mantissaBits, specials }: FloatFields): number {
   const signBit = 2 ** (bits - 1)
-  if (specials === 'fn' || specials === 'finite') return signBit - 1
+  if (specials === 'fn') return signBit - 1
+  // The page of ONNX on float4 says 6, the one on float6 -0.
+  if (specials === 'finite') return bits === 4 ? signBit - 1 : signBit
   // A quiet NaN: all exponent bits and the highest mantissa bit.
   return specials === 'ieee' ? signBit - 2 ** (mantissaBits - 1) : signBit
 }
@@ -129,7 +133,7 @@ function encodeFloat(
   options: EncodeOptions,
 ): void {
   if (isNarrowFloat(dtype)) {
-    storeCode(DTYPES[dtype].bits, bytes, index, encodeFloatCode(dtype, value, options))
+    storeBits(DTYPES[dtype].bits, bytes, index, encodeFloatCode(dtype, value, options))
     return
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -156,18 +160,12 @@ function encodeInteger(dtype: Dtype, bytes: Uint8Array, index: number, value: un
   else view.setInt8(index, Number(exact))
 }
 
-function storeCode(bits: number, bytes: Uint8Array, index: number, code: number): void {
+function storeBits(bits: number, bytes: Uint8Array, index: number, code: number): void {
   if (bits === 16) {
     bytes[2 * index] = code & 0xff
     bytes[2 * index + 1] = code >> 8
-  } else if (bits === 8) {
-    bytes[index] = code
-  } else {
-    const perByte = 8 / bits
-    const at = Math.floor(index / perByte)
-    const shift = (index % perByte) * bits
-    bytes[at] = (bytes[at]! & ~((2 ** bits - 1) << shift)) | (code << shift)
-  }
+  } else if (bits === 8) bytes[index] = code
+  else storeCode(bits, bytes, index, code)
 }
 
 function asNumber(value: unknown, where: Where): number {

@@ -15,6 +15,8 @@ export interface TypedArrayByDtype {
   float8_e5m2: Float32Array
   float8_e5m2fnuz: Float32Array
   float8_e8m0fnu: Float32Array
+  float6_e2m3fn: Float32Array
+  float6_e3m2fn: Float32Array
   float4_e2m1fn: Float32Array
   int8: Int8Array
   int16: Int16Array

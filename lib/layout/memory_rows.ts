@@ -188,7 +188,8 @@ function relativeExampleOf(
 export function sharedBytes(dtype: DtypeName | undefined): string | undefined {
   const bits = dtype === undefined ? 8 : DTYPES[resolveDtype(dtype)].bits
   if (bits >= 8) return undefined
-  return `${8 / bits} slots of ${dtype} share a byte, the one with the lower offset in its lower bits.`
+  const shared = bits === 6 ? '4 slots of DTYPE share 3 bytes' : `${8 / bits} slots of DTYPE share a byte`
+  return `${shared.replace('DTYPE', dtype!)}, the one with the lower offset in ${bits === 6 ? 'the' : 'its'} lower bits.`
 }
 
 export function hasHoles({ groups }: MemoryPicture): boolean {

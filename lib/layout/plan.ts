@@ -12,7 +12,7 @@ import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { DevicePlan } from '../device/device_plan.js'
 import type { DeviceChoice } from '../device/devices.js'
 import { type ElementStep, isScaling } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, type DtypeName, isMovable, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
 import type { NativeExplanation, NativePlanDescription, NativeReorderPlan } from '../native/types.js'
@@ -115,7 +115,7 @@ export interface JoinedLayouts {
  * @returns a plan; `sourceBytes` and `destinationBytes` are the lengths of the buffers that it takes
  * @throws TileworkError ERR_LAYOUT_NAME for an unknown layout, ERR_LAYOUT_SHAPE for a shape that a layout cannot store,
  * ERR_LAYOUT_JOIN for layouts with different axes, ERR_DTYPE for an unknown element type, ERR_OVERFLOW for 2^53 elements and
- * more, ERR_UNSUPPORTED for 2-bit elements and strings, ERR_ARGUMENT
+ * more, ERR_UNSUPPORTED for 2-bit and 6-bit elements and strings, ERR_ARGUMENT
  */
 export function planReorder(options: PlanReorderOptions): ReorderPlan {
   checkOptions(options, 'planReorder', ['dtype', 'shape', 'from', 'to', 'as'])
@@ -367,10 +367,10 @@ function checkAxes(from: Layout, to: Layout, as: 'weights' | undefined): void {
 }
 
 function movableBits(dtype: Dtype): number {
-  const bits: number = DTYPES[resolveDtype(dtype)].bits
-  if (bits < 4) {
+  const { name, bits } = DTYPES[resolveDtype(dtype)]
+  if (!isMovable(name)) {
     const reason =
-      bits === 0 ? 'its elements have no fixed size' : 'cast 2-bit elements to a wider type first'
+      bits === 0 ? 'its elements have no fixed size' : `cast ${bits}-bit elements to a wider type first`
     throw new TileworkError('ERR_UNSUPPORTED', `elements of type ${dtype} cannot be reordered: ${reason}`)
   }
   return bits

@@ -3,8 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { isUrl } from '../bytes/remote/schemes.js'
-import { urlLabel } from '../bytes/remote/url_scheme.js'
+import type { RemoteOptions } from '../bytes/remote/remote_options.js'
 import { systemError } from '../bytes/system_error.js'
 import { checkListener } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
@@ -24,7 +23,9 @@ import {
 } from './convert.js'
 import { type ConvertInputs, listInputs } from './many/input_list.js'
 import { Manifest } from './many/manifest.js'
+import type { StateOf } from './many/manifest_entry.js'
 import { type FilePair, pairOutputs } from './many/output_paths.js'
+import { publicName, stateAt, urlOf } from './many/remote_files.js'
 import {
   convertPair,
   type PairConversion,
@@ -40,11 +41,11 @@ import type { SaveProgress } from './progress.js'
 
 export interface ConvertManyOnlyOptions {
   /**
-   * Folder of the outputs; it is created if necessary. An output has the name of its input. A URL such as `s3://bucket/out`
-   * for objects; `manifest` then names a file of this machine, or is false.
+   * Folder of the outputs, or a URL that can be written below; it is created if necessary. An output has the name of its
+   * input.
    */
   readonly outDir: string | URL
-  /** Keeps the path of each input below this folder. Default: the part of a pattern before its first wildcard. */
+  /** Keeps the path of each input below this folder or URL. Default: the part of a pattern before its first wildcard. */
   readonly base?: string
   /** Files converted at the same time, up to 256; 0 means one for each CPU. Default: 1. */
   readonly jobs?: number
@@ -54,13 +55,13 @@ export interface ConvertManyOnlyOptions {
   readonly shard?: Shard
   /**
    * Path of the list of finished files, by which the next run skips them. Default: `.tilework-manifest.jsonl` in
-   * `outDir`; false for none.
+   * `outDir`, none where that is a URL; false for none. Objects of other machines are compared by tag and length.
    */
   readonly manifest?: string | false
   /** Converts finished files again. */
   readonly force?: boolean
-  /** Called when a file has ended. */
-  readonly onFile?: (outcome: FileOutcome) => void
+  /** Called when a file has ended, with the seconds that it took, those in a queue included. */
+  readonly onFile?: (outcome: FileOutcome, seconds: number) => void
   /** Called at the start, while files are written, and after `onFile`. */
   readonly onProgress?: (progress: ConvertManyProgress) => void
   /** Called at the start for a manifest with damaged lines, whose files are converted again. */
@@ -77,7 +78,7 @@ export interface ManifestDamage {
   readonly lines: readonly number[]
 }
 
-/** How one file ended. */
+/** How one file ended. Names that are URLs are without user, password and query. */
 export type FileOutcome = { readonly input: string; readonly output: string } & (
   | ({ readonly status: 'written' } & ConvertResult)
   | ({ readonly status: 'skipped' } & SkippedResult)
@@ -111,7 +112,8 @@ const MANY_OPTIONS = {
  * Converts files into a folder, some at a time, and skips those that an earlier run with the same options has finished
  * and that have not changed since. Memory does not grow with the number of files, except for the list of their paths.
  *
- * @param inputs - a path, a pattern such as `models/**\/*.btf`, or an iterable of these
+ * @param inputs - a path or a URL, a pattern such as `models/**\/*.btf` or `s3://bucket/models/*.npy`, or an iterable of
+ * these
  * @throws TileworkError as `convert` for the first failed file, unless `keepGoing` is true; ERR_ARGUMENT for inputs
  * without a file, and where two inputs have one output or an output would replace an input; ERR_LIMIT for more than
  * 2,000,000 files; ERR_ABORTED; ERR_IO
@@ -146,11 +148,26 @@ function conversionOf(
     finished: manifest,
     settings,
     signal: options.signal,
-    remote: options.open?.remote,
     open: (path) => open(path, options.open),
+    stateOf: stateOf(options),
     convert: (file, pair) =>
       convertFile(file, pair.output, { ...options, onProgress: (state) => onAdvance(pair, state) }),
   }
+}
+
+/** The states of inputs and outputs, asked for with the options of each. */
+export function stateOf(options: CheckedManyOptions): StateOf {
+  const [input, output] = [inputRemote(options), outputRemote(options)]
+  return (path) => stateAt(path, path.startsWith(options.outDir) ? output : input)
+}
+
+/** Options of requests for inputs. */
+function inputRemote({ open: input, signal }: CheckedManyOptions): RemoteOptions {
+  return { ...input?.remote, ...(signal && { signal }) }
+}
+
+function outputRemote({ remote, signal }: CheckedManyOptions): RemoteOptions {
+  return { ...remote, ...(signal && { signal }) }
 }
 
 /** A run over a list, when its pairs are known and its manifest is open. */
@@ -176,7 +193,7 @@ export async function convertList(
   const { signal, shard, outDir } = options
   throwIfAborted(signal)
   const pairs = takeShard(await listPairs(inputs, options), shard)
-  if (!isUrl(outDir)) await systemError.wrapAsync(outDir, () => mkdir(outDir, { recursive: true }))
+  if (!urlOf(outDir)) await systemError.wrapAsync(outDir, () => mkdir(outDir, { recursive: true }))
   const manifest = await openManifest(pairs, options)
   try {
     if (manifest && manifest.unreadable.length > 0) {
@@ -206,13 +223,8 @@ export function readManyOptions(given: ConvertManyOptions, call: string): Checke
     call,
     manyOptionNames(),
   )
-  const url = remoteUrlOf(options.outDir)
-  const outDir = url ? url.href : pathOf(options.outDir)
+  const outDir = remoteUrlOf(options.outDir)?.href ?? pathOf(options.outDir)
   if (outDir === undefined) refuse('outDir', 'a path or a URL', options.outDir)
-  if (url && options.manifest === undefined) {
-    const message = `outDir is ${urlLabel(url)}, which cannot keep a manifest; name a file by the option manifest, or pass false for none.`
-    throw new TileworkError('ERR_ARGUMENT', message)
-  }
   const { base, jobs, manifest, shard } = options
   if (base !== undefined && typeof base !== 'string') refuse('base', 'a path', base)
   if (jobs !== undefined && !(Number.isInteger(jobs) && jobs >= 0 && jobs <= MAX_JOBS)) {
@@ -238,26 +250,32 @@ function refuse(option: string, allowed: string, value: unknown): never {
 async function listPairs(inputs: ConvertInputs, options: CheckedManyOptions): Promise<FilePair[]> {
   const { outDir, base, format, signal } = options
   // An iterable that never ends must not outlast an abort.
-  const files = await untilAborted(listInputs({ inputs, outDir, base, signal }), signal)
+  const files = await untilAborted(
+    listInputs({ inputs, outDir, base, signal, remote: inputRemote(options) }),
+    signal,
+  )
   return pairOutputs(files, {
     outDir,
     extension: format === undefined ? undefined : formatByName(format).extensions[0],
-    reserved: new Map(options.manifest === false ? [] : [[manifestPath(options), 'the manifest']]),
+    reserved: new Map(manifestOf(options).map((path) => [path, 'the manifest'])),
   })
 }
 
-function manifestPath({ manifest, outDir }: CheckedManyOptions): string {
-  return typeof manifest === 'string' ? manifest : join(outDir, MANIFEST_NAME)
+/** The path of the manifest; none where there is no manifest. An object store cannot append to one. */
+function manifestOf({ manifest, outDir }: CheckedManyOptions): string[] {
+  if (typeof manifest === 'string') return [manifest]
+  return manifest === false || urlOf(outDir) ? [] : [join(outDir, MANIFEST_NAME)]
 }
 
 async function openManifest(
   pairs: readonly FilePair[],
   options: CheckedManyOptions,
 ): Promise<Manifest | undefined> {
-  if (options.manifest === false) return undefined
+  const [path] = manifestOf(options)
+  if (path === undefined) return undefined
   // With `force` every file is converted, so no entry is needed.
   const outputs = options.force ? [] : pairs.map(({ output }) => output)
-  return Manifest.open(manifestPath(options), outputs)
+  return Manifest.open(path, outputs)
 }
 
 async function convertPairs(
@@ -284,9 +302,9 @@ async function convertPairs(
     keepGoing,
     manifest,
     signal,
-    onEnd: (pair, outcome) => {
+    onEnd: (pair, outcome, seconds) => {
       count(tally, pair, outcome)
-      onFile?.(fileOutcome(pair, outcome))
+      onFile?.(fileOutcome(pair, outcome), seconds)
       onProgress?.(tally.progress())
     },
   })
@@ -305,7 +323,8 @@ function count(tally: Tally, pair: FilePair, outcome: PairOutcome): void {
   else tally.written(pair, outcome.result.byteLength)
 }
 
-function fileOutcome({ input, output }: FilePair, outcome: PairOutcome): FileOutcome {
+function fileOutcome(pair: FilePair, outcome: PairOutcome): FileOutcome {
+  const [input, output] = [publicName(pair.input), publicName(pair.output)]
   if (outcome.status === 'failed') return { input, output, ...outcome }
   return { input, output, status: outcome.status, ...outcome.result } as FileOutcome
 }

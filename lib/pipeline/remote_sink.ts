@@ -33,21 +33,19 @@ class RemoteSink implements Sink {
 
   async write(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.byteLength; ) {
-      // Memory for the parts on their way is bounded by waiting here.
-      while (this.#inFlight.size >= this.#options.connections) await Promise.race(this.#inFlight)
       if (this.#error) throw this.#error.reason
       this.#part ??= new Uint8Array(this.#upload.partBytes)
       const taken = bytes.subarray(at, at + this.#part.byteLength - this.#filled)
       this.#part.set(taken, this.#filled)
       this.#filled += taken.byteLength
       at += taken.byteLength
-      if (this.#filled === this.#part.byteLength) this.#sendPart()
+      if (this.#filled === this.#part.byteLength) await this.#sendPart()
     }
   }
 
   /** Every part is there. */
   async sync(): Promise<void> {
-    if (this.#filled > 0) this.#sendPart()
+    if (this.#filled > 0) await this.#sendPart()
     await Promise.all(this.#inFlight)
     if (this.#error) throw this.#error.reason
   }
@@ -63,7 +61,13 @@ class RemoteSink implements Sink {
     await withRetries(this.#label, { retries: 1 }, () => this.#upload.abort()).catch(() => undefined)
   }
 
-  #sendPart(): void {
+  /** Memory is bounded by waiting here, while the part that is full is kept. */
+  async #sendPart(): Promise<void> {
+    const { connections = this.#options.connections } = this.#upload
+    while (this.#inFlight.size >= Math.min(connections, this.#options.connections)) {
+      await Promise.race(this.#inFlight)
+    }
+    if (this.#error) throw this.#error.reason
     const bytes = this.#part!.subarray(0, this.#filled)
     const index = this.#parts++
     this.#part = undefined

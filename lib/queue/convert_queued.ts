@@ -1,7 +1,4 @@
 /** Converts many files by workers, with the list, the manifest, the reports and the result of `convertMany`. */
-import { resolve } from 'node:path'
-import { remoteUrl } from '../bytes/remote/schemes.js'
-import { urlLabel } from '../bytes/remote/url_scheme.js'
 import { checkOptions, readInput } from '../caller_input.js'
 import { whenAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
@@ -14,10 +11,10 @@ import {
   manyOptionNames,
   type PairPerformer,
   readManyOptions,
+  stateOf,
 } from '../pipeline/convert_many.js'
-import { fileState } from '../pipeline/many/file_state.js'
 import type { ConvertInputs } from '../pipeline/many/input_list.js'
-import { isSameInput } from '../pipeline/many/manifest_entry.js'
+import { isSameInput, notedPath, type StateOf } from '../pipeline/many/manifest_entry.js'
 import type { FilePair } from '../pipeline/many/output_paths.js'
 import { type Finished, skipPair } from '../pipeline/many/run_pairs.js'
 import type { ConvertManySummary } from '../pipeline/many/tally.js'
@@ -175,6 +172,7 @@ class QueuePerformer {
   readonly #run: ManyRun
   readonly #many: CheckedManyOptions
   readonly #sent: JobOptions
+  readonly #stateOf: StateOf
   /** The pairs in the queue, by what their jobs call the output. */
   readonly #pairs = new Map<string, FilePair>()
 
@@ -182,6 +180,7 @@ class QueuePerformer {
     this.#run = run
     this.#many = many
     this.#sent = sent
+    this.#stateOf = stateOf(many)
   }
 
   start(submitter: Submitter, window: number): PairPerformer {
@@ -215,8 +214,8 @@ class QueuePerformer {
       finished: manifest,
       settings,
       signal,
-      remote: undefined,
       open: (path) => open(path, openOptions),
+      stateOf: this.#stateOf,
     })
     if (skipped) return skipped
     if (signal?.aborted) return undefined
@@ -239,7 +238,7 @@ class QueuePerformer {
     if (end.kind === 'withdrawn') return undefined
     if (end.kind === 'failed') return failedPair(readFailure(end.text))
     const result = isFields(end.result) ? end.result : {}
-    const finished = writtenPair(result, pair, inputPath(input))
+    const finished = writtenPair(result, pair, notedPath(input))
     if (finished) return finished
     throw new TileworkError(
       'ERR_INTERNAL',
@@ -250,18 +249,12 @@ class QueuePerformer {
   /** An end that an earlier run left: a failure is tried again, a result holds while the input is as it was. */
   async #mayUse(end: JobEnd, pair: FilePair, { settings, input }: JobData): Promise<boolean> {
     if (end.kind !== 'completed' || settingsOf(end.result) !== settings || this.#many.force) return false
-    const note = writtenPair(end.result, pair, inputPath(input))?.note
+    const note = writtenPair(end.result, pair, notedPath(input))?.note
     if (!note) return false
     try {
-      return await isSameInput(note, pair.input, await fileState(pair.input), undefined)
+      return await isSameInput(note, pair.input, await this.#stateOf(pair.input), this.#stateOf)
     } catch {
       return false
     }
   }
-}
-
-/** As a manifest names an input. */
-function inputPath(input: string): string {
-  const url = remoteUrl(input)
-  return url ? urlLabel(url) : resolve(input)
 }

@@ -11,6 +11,7 @@ import { whenAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import { convertFile } from '../pipeline/convert.js'
 import type { FilePair } from '../pipeline/many/output_paths.js'
+import { stateAt } from '../pipeline/many/remote_files.js'
 import { convertPair, type Finished, isAbort } from '../pipeline/many/run_pairs.js'
 import { open } from '../pipeline/open.js'
 import { Connections, loadBullMq } from './connection.js'
@@ -225,7 +226,7 @@ class FileWorker implements QueueWorker {
         finished: { get: () => undefined },
         settings: data.settings,
         signal,
-        remote: remoteOf(pair.input),
+        stateOf: (path) => stateAt(path, remoteOf(path)),
         open: (path) => open(path, { ...readOptions, ...data.options.open, remote: remoteOf(path) }),
         convert: async (file, { output }) => {
           const { open: _, ...options } = data.options

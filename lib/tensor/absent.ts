@@ -2,8 +2,9 @@
  * Dense tensors that a file names without holding their data: activations of a graph, weights of a model that was published
  * without them, values in a missing file. Everything but the elements is known.
  */
-import { packedByteLength } from '../dtype/decode.js'
+
 import type { Dtype } from '../dtype/dtypes.js'
+import { packedByteLength } from '../dtype/packed_codes.js'
 import { TileworkError } from '../errors.js'
 import { BaseTensor } from './base_tensor.js'
 import type { QuantizationParameters } from './quantization.js'

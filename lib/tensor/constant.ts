@@ -2,8 +2,8 @@
 import { checkRange } from '../bytes/check_range.js'
 import type { ByteSource } from '../bytes/source.js'
 import { unfilledBytes } from '../bytes/view_limit.js'
-import { packedByteLength } from '../dtype/decode.js'
 import { DTYPES, type Dtype } from '../dtype/dtypes.js'
+import { packedByteLength, storeCode } from '../dtype/packed_codes.js'
 import type { Layout } from '../layout/layout.js'
 import { StoredTensor, type StoredTensorInit } from './dense.js'
 import { sizeOf } from './shape.js'
@@ -84,7 +84,7 @@ class ConstantSource implements ByteSource {
 export function elementPattern(element: Uint8Array, dtype: Dtype): Uint8Array {
   const { bits } = DTYPES[dtype]
   if (bits >= 8) return element
-  let byte = element[0]! & ((1 << bits) - 1)
-  for (let width = bits; width < 8; width *= 2) byte |= byte << width
-  return Uint8Array.of(byte)
+  const pattern = new Uint8Array(bits)
+  for (let slot = 0; slot < 8; slot++) storeCode(bits, pattern, slot, element[0]! & (2 ** bits - 1))
+  return pattern
 }

@@ -10,9 +10,10 @@ import { bytesOfView } from '../bytes/view_bytes.js'
 import { checkViewLength, unfilledBytes } from '../bytes/view_limit.js'
 import { checkOptions, isInstance, readInput } from '../caller_input.js'
 import type { CastStep } from '../dtype/cast_step.js'
-import { decodeAll, decodeCodes, decodeElement, packedByteLength, typedArrayFor } from '../dtype/decode.js'
+import { decodeAll, decodeCodes, decodeElement, typedArrayFor } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isNarrowFloat, resolveDtype } from '../dtype/dtypes.js'
 import { type Float16Numbers, float16Array } from '../dtype/float16_array.js'
+import { packedByteLength, placeOf } from '../dtype/packed_codes.js'
 import { TileworkError } from '../errors.js'
 import type { Padding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
@@ -214,12 +215,10 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
   at(...index: readonly number[]): number | bigint | boolean {
     checkIndex(this.shape, index)
     const slot = this.#slotOf(index)
-    const { bits } = DTYPES[this.dtype]
-    const perByte = Math.max(1, 8 / bits)
-    const start = Math.floor(slot / perByte) * Math.max(1, bits / 8)
-    const element = new Uint8Array(Math.max(1, bits / 8))
-    this.copyToSync(element, { start })
-    return decodeElement(this.dtype, element, slot % perByte)
+    const place = placeOf(this.dtype, slot)
+    const element = new Uint8Array(place.end - place.start)
+    this.copyToSync(element, { start: place.start })
+    return decodeElement(this.dtype, element, place.slot)
   }
 
   /** Where the packed elements are in row-major order without holes, cast if requested: the storage itself, or a reorder. */

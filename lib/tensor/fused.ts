@@ -6,7 +6,7 @@
 
 import type { ByteSource } from '../bytes/source.js'
 import type { CastStep, ElementStep } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, isMovable } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/plan.js'
 import { asStored, StoredTensor } from './dense.js'
@@ -96,17 +96,17 @@ export class FusedTensor extends StoredTensor {
 }
 
 /**
- * The recipe, in two passes where the base has elements of 2 bits that would move: no kernel moves them, so they are cast in
- * place first.
+ * The recipe, in two passes where the base has elements of 2 or 6 bits that would move: no kernel moves them, so they are cast
+ * in place first.
  *
- * @throws TileworkError ERR_UNSUPPORTED where the elements have 2 bits after all casts too
+ * @throws TileworkError ERR_UNSUPPORTED where the elements have 2 or 6 bits after all casts too
  */
 function castFirst(recipe: FusedRecipe): FusedRecipe {
   const { base, region, to, as, casts, device } = recipe
   const dtype = dtypeOf(recipe)
   if ((isMovable(base.dtype) && isMovable(dtype)) || !moves(recipe)) return recipe
   if (!isMovable(dtype)) {
-    const message = `tensor "${base.name}" is ${dtype}, whose elements of 2 bits cannot be moved; cast it to a wider type first.`
+    const message = `tensor "${base.name}" is ${dtype}, whose elements of ${DTYPES[dtype].bits} bits cannot be moved; cast it to a wider type first.`
     throw new TileworkError('ERR_UNSUPPORTED', message)
   }
   const wide = new FusedTensor({
@@ -122,15 +122,6 @@ function castFirst(recipe: FusedRecipe): FusedRecipe {
 /** The element type of the result. */
 function dtypeOf({ base, casts }: FusedRecipe): Dtype {
   return casts?.at(-1)?.to ?? base.dtype
-}
-
-/** Kernels move elements of 4 bits and more. */
-const UNMOVABLE: ReadonlySet<Dtype> = new Set(
-  Object.values(DTYPES).flatMap(({ name, bits }) => (bits < 4 ? [name] : [])),
-)
-
-function isMovable(dtype: Dtype): boolean {
-  return !UNMOVABLE.has(dtype)
 }
 
 /** False where every element keeps its offset, judged by the names of the layouts. */

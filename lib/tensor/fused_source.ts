@@ -113,7 +113,7 @@ export class FusedSource implements ByteSource {
   chunkBytes(bytes: number): number {
     const quantum = this.#plan.rangeQuantum
     const sizes = iterationBytesOf(this.#joined.to.storage, DTYPES[this.#dtype].bits)
-    const iteration = sizes.find((size) => size <= bytes && size % quantum === 0) ?? bytes
+    const iteration = sizes.find((size) => size <= bytes && size % quantum === 0) ?? bytes - (bytes % quantum)
     return Math.max(1, Math.floor(bytes / iteration)) * iteration
   }
 
@@ -231,7 +231,7 @@ export class FusedSource implements ByteSource {
   *#tiles(start: number, end: number): Generator<{ tile: ByteRange; ranges: ByteRange[] }> {
     const quantum = this.#plan.rangeQuantum
     for (let at = start; at < end; ) {
-      let tileEnd = Math.min(end, at + TILE_BYTES)
+      let tileEnd = Math.min(end, at + TILE_BYTES - (TILE_BYTES % quantum))
       let ranges = this.#sourceRanges(at, tileEnd)
       while (lengthOf(ranges) > MAX_FETCHED_BYTES && tileEnd - at > quantum) {
         const half = Math.ceil((tileEnd - at) / 2 / quantum) * quantum

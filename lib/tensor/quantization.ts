@@ -172,7 +172,7 @@ export function checkRules(rules: unknown): QuantizationRules {
 export function resolveCodeType(name: DtypeName): Dtype {
   const dtype = resolveDtype(name)
   if (isCodeType(dtype)) return dtype
-  const message = `element type ${dtype} holds no quantized codes; allowed are integers up to 32 bits, uint16, float8 types except float8_e8m0fnu, and float4_e2m1fn`
+  const message = `element type ${dtype} holds no quantized codes; allowed are integers up to 32 bits, uint16, float8 types except float8_e8m0fnu, float6 types, and float4_e2m1fn`
   throw new TileworkError('ERR_DTYPE', message)
 }
 

@@ -44,7 +44,7 @@ export interface DequantizeOptions<Name extends DtypeName = DtypeName> extends Q
  * cast. docs/quantization.md has every rule.
  *
  * @param tensor - a dense tensor of real numbers in any layout
- * @param dtype - int2 to int32, uint2 to uint16, a float8 type but float8_e8m0fnu, float4_e2m1fn
+ * @param dtype - int2 to int32, uint2 to uint16, a float8 type but float8_e8m0fnu, a float6 type, float4_e2m1fn
  * @throws TileworkError now, not later: ERR_QUANTIZATION for scales that are not above 0 and finite, for zero points that
  * are not codes, and where there are not as many as the tensor has indices or blocks; ERR_DTYPE, ERR_ARGUMENT,
  * ERR_UNSUPPORTED, ERR_NO_DATA

@@ -6,15 +6,16 @@ import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
-import { decodeElement, packedByteLength } from '../dtype/decode.js'
+import { decodeElement } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { packedByteLength, storeCode } from '../dtype/packed_codes.js'
 import { type ErrorPlace, TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { BaseTensor } from './base_tensor.js'
 import { checkDense } from './check_tensor.js'
 import { decodeIndices, IndexRows, type IndexWindow } from './coo_indices.js'
 import { asStored, StoredTensor } from './dense.js'
-import { replaceCode, unpackCodes } from './element_codes.js'
+import { unpackCodes } from './element_codes.js'
 import { GatheredEntries } from './gather_entries.js'
 import { isPlain } from './plain_storage.js'
 import { reorder } from './reorder.js'
@@ -139,7 +140,7 @@ export class CooTensor extends BaseTensor implements SparseTensor {
     for (let entry = 0, at = 0; entry < window.count; entry++) {
       let slot = 0
       for (let axis = 0; axis < rank; axis++, at++) slot = slot * this.shape[axis]! + window.indices[at]!
-      if (codes) replaceCode(bits, dense, slot, codes[entry]!)
+      if (codes) storeCode(bits, dense, slot, codes[entry]!)
       else copyElement(bits / 8, window.values, entry, dense, slot)
     }
   }
@@ -234,8 +235,8 @@ export async function sparseFromDense(
   const rowMajor = isPlain(checked.storage) ? asStored(checked) : reorder(checked, 'row_major')
   const { byteLength } = rowMajor.storage
   const gathered = new GatheredEntries(shape, bits, keepZeros)
-  // A multiple of every element size.
-  const step = WINDOW_BYTES
+  // Eight elements are `bits` bytes.
+  const step = WINDOW_BYTES - (WINDOW_BYTES % bits)
   const window = allocateBytes(Math.min(step, byteLength))
   for (let start = 0; start < byteLength; start += step) {
     const bytes = window.subarray(0, Math.min(byteLength - start, step))

@@ -6,11 +6,11 @@
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
-import { packedByteLength } from '../dtype/decode.js'
 import { DTYPES } from '../dtype/dtypes.js'
+import { packedByteLength, storeCode } from '../dtype/packed_codes.js'
 import { compareRows, decodeIndices } from './coo_indices.js'
 import { StoredTensor } from './dense.js'
-import { packCodes, replaceCode, unpackCodes } from './element_codes.js'
+import { packCodes, unpackCodes } from './element_codes.js'
 import { sortEntries } from './sort_entries.js'
 import type { DenseTensor, SparseTensor } from './tensor.js'
 import {
@@ -162,18 +162,21 @@ class ScatteredSource implements ByteSource {
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
-    const bytes = allocateBytes(end - start)
     const { values, valueBytes } = this.#entries
-    const inByte = Math.max(1, 8 / this.#bits)
-    const first = Math.floor(start / valueBytes) * inByte
-    const last = Math.ceil(end / valueBytes) * inByte
+    const isPacked = this.#bits < 8
+    // Eight packed elements are `bits` bytes.
+    const unit = isPacked ? this.#bits : valueBytes
+    const skipped = start % unit
+    const bytes = allocateBytes(end - start + skipped)
+    const first = ((start - skipped) / unit) * (isPacked ? 8 : 1)
+    const last = Math.ceil(end / unit) * (isPacked ? 8 : 1)
     for (let entry = this.#firstFrom(first); entry < this.#positions.length; entry++) {
       const slot = this.#positions[entry]! - first
       if (slot >= last - first) break
-      if (inByte > 1) replaceCode(this.#bits, bytes, slot, values[entry]!)
+      if (isPacked) storeCode(this.#bits, bytes, slot, values[entry]!)
       else bytes.set(values.subarray(entry * valueBytes, (entry + 1) * valueBytes), slot * valueBytes)
     }
-    return bytes
+    return bytes.subarray(skipped)
   }
 
   /** The first entry at a position or after it. */

@@ -5,8 +5,8 @@ import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
-import { packedByteLength } from '../dtype/decode.js'
 import { DTYPES } from '../dtype/dtypes.js'
+import { packedByteLength } from '../dtype/packed_codes.js'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
 import { MAX_BINS, MIN_BINS } from '../native/limits.js'
@@ -166,8 +166,10 @@ function* stepsOf(
 ): Generator<{ start: number; end: number; count: number }> {
   const byteLength = packedByteLength(dtype, size)
   const { bits } = DTYPES[dtype]
-  for (let start = 0; start < byteLength; start += stepBytes) {
-    const end = Math.min(start + stepBytes, byteLength)
+  // Eight elements are `bits` bytes.
+  const step = Math.max(1, Math.floor(stepBytes / bits)) * bits
+  for (let start = 0; start < byteLength; start += step) {
+    const end = Math.min(start + step, byteLength)
     const first = (start / bits) * 8
     const last = end === byteLength ? size : (end / bits) * 8
     yield { start, end, count: last - first }

@@ -7,8 +7,9 @@ import { bufferWithinBudget } from '../bytes/memory_budget.js'
 import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
-import { decodeElement, packedByteLength } from '../dtype/decode.js'
+import { decodeElement } from '../dtype/decode.js'
 import { DTYPES, type Dtype } from '../dtype/dtypes.js'
+import { packedByteLength, placeOf } from '../dtype/packed_codes.js'
 import { native } from '../native/addon.js'
 import type { NativeDifferences, NativeDifferencesResult } from '../native/types.js'
 import { asStored, type StoredTensor } from './dense.js'
@@ -261,12 +262,10 @@ export function indexOf(shape: readonly number[], position: number): number[] {
 }
 
 async function valueAt(tensor: StoredTensor, position: number): Promise<ElementValue> {
-  const { bits, kind } = DTYPES[tensor.dtype]
-  const inByte = Math.max(1, 8 / bits)
-  const bytes = allocateBytes(Math.max(1, bits / 8))
-  const start = Math.floor(position / inByte) * bytes.byteLength
+  const { start, end, slot } = placeOf(tensor.dtype, position)
+  const bytes = allocateBytes(end - start)
   await readInto(tensor.source, tensor.start + start, bytes)
-  if (kind !== 'complex') return decodeElement(tensor.dtype, bytes, position % inByte)
+  if (DTYPES[tensor.dtype].kind !== 'complex') return decodeElement(tensor.dtype, bytes, slot)
   const half: Dtype = tensor.dtype === 'complex64' ? 'float32' : 'float64'
   return [decodeElement(half, bytes, 0) as number, decodeElement(half, bytes, 1) as number]
 }

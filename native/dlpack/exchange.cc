@@ -148,11 +148,12 @@ void each_offset(const Elements& elements, Visit visit) {
 void gather(const Elements& elements, uint8_t* to) {
   const int bits = info_of(elements.dtype).bits;
   if (elements.padded) {
-    const int64_t per_byte = elements_per_byte(elements.dtype);
-    const int mask = (1 << bits) - 1;
+    const unsigned mask = (1u << bits) - 1;
     each_offset(elements, [&](int64_t i, int64_t offset) {
-      const int shift = static_cast<int>(i % per_byte) * bits;
-      to[i / per_byte] |= static_cast<uint8_t>((elements.data[offset] & mask) << shift);
+      const int64_t at = i * bits;
+      const unsigned code = (elements.data[offset] & mask) << (at % 8);
+      to[at / 8] |= static_cast<uint8_t>(code);
+      if (code > 0xff) to[at / 8 + 1] |= static_cast<uint8_t>(code >> 8);
     });
     return;
   }

@@ -6,9 +6,10 @@
 // |-------------|--------------------------|----------------------------------------------------------------------------|
 // | float       | float                    | to nearest, ties to even, subnormals included                              |
 // | too large   | float with infinities    | infinity; in float8 with `saturate` the largest finite value               |
-// | too large   | float without infinities | NaN; in float8 with `saturate`, and always in float4, the largest value    |
+// | too large   | float without infinities | NaN; in float8 with `saturate`, always in float6 and float4, the largest   |
 // | NaN         | float                    | quiet NaN with the same sign; float16, float32 and float64 keep the upper  |
-// |             |                          | bits of the payload. float4 has no NaN: 6 (kOnnx: -0, for a negative NaN 0)|
+// |             |                          | bits of the payload. float4 has no NaN: 6, nor has float6: -0 (kOnnx, both:|
+// |             |                          | -0, for a negative NaN 0)                                                  |
 // | float       | integer, 8 bits and more | toward zero, clamped; NaN gives 0                                          |
 // | float       | integer, 4 and 2 bits    | to nearest even (kOnnx: toward zero), then the low bits; NaN and           |
 // |             |                          | infinities give 0                                                          |
@@ -20,8 +21,9 @@
 // | any         | float8_e8m0fnu           | powers of two only, rounded as `round` says                                |
 // clang-format on
 //
-// Sources: the ONNX notes on float8, float4 and e8m0 and the Cast operator. For kOnnx: the published test
-// data and the behaviour of onnx.reference, which converts to bfloat16, float8 and float4 through float32.
+// Sources: the ONNX notes on float8, float6, float4 and e8m0 and the Cast operator. For kOnnx: the published
+// test data and the behaviour of onnx.reference, which converts to bfloat16, float8, float6 and float4
+// through float32.
 #pragma once
 
 #include <cstdint>

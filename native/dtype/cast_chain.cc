@@ -68,7 +68,7 @@ Dtype CastChain::from() const { return from_of(steps_.front()); }
 Dtype CastChain::to() const { return to_of(steps_.back()); }
 
 int64_t CastChain::whole_elements() const {
-  return std::max(elements_per_byte(from()), elements_per_byte(to()));
+  return std::max(elements_per_group(from()), elements_per_group(to()));
 }
 
 bool CastChain::keeps_zero_bits() const {

@@ -104,23 +104,52 @@ void cast_number(const uint8_t* source, uint8_t* destination, int64_t i) {
   std::memcpy(destination + i * static_cast<int64_t>(sizeof(To)), &cast, sizeof(To));
 }
 
-template <CastRounding rounding, Dtype from, Dtype to>
-void cast_numbers(const CastArguments& arguments) {
+// Types with the same bits of every result, so that pairs that differ by a sign alone share their loops:
+// integers are cut off, or filled up with the sign of the source.
+template <Dtype from, Dtype to>
+struct SharedTypes {
   using From = typename NumberOf<from>::Type;
   using To = typename NumberOf<to>::Type;
-  if (arguments.stores == Stores::kStreaming) {
-    constexpr int64_t kBlock = 64;
-    return cast_blocks<from, to, kBlock>(arguments,
-                                         [](const uint8_t* source, uint8_t* destination, const CastOptions&) {
-                                           for (int64_t i = 0; i < kBlock; ++i)
-                                             cast_number<rounding, From, To>(source, destination, i);
-                                         });
+  static constexpr bool kIsInteger = std::is_integral_v<From> && std::is_integral_v<To>;
+  static constexpr bool kIsTest = std::is_integral_v<From> && std::is_same_v<To, BoolByte>;
+  static constexpr bool kIsCut = kIsTest || (kIsInteger && sizeof(To) <= sizeof(From));
+  template <bool is_unsigned, class Number>
+  using Unsigned =
+      typename std::conditional_t<is_unsigned, std::make_unsigned<Number>, std::type_identity<Number>>::type;
+  using Source = Unsigned<kIsCut, From>;
+  using Destination = Unsigned<kIsInteger, To>;
+};
+
+template <CastRounding rounding, class From, class To>
+struct NumberLoops {
+  static constexpr int64_t kGroup = 64;
+  static constexpr int64_t kSourceBytes = kGroup * int64_t{sizeof(From)};
+  static constexpr int64_t kDestinationBytes = kGroup * int64_t{sizeof(To)};
+
+  static void run(const uint8_t* from, uint8_t* to, int64_t count, const CastOptions&) {
+    // __restrict tells the compiler that the stores alias neither the source nor the count.
+    const uint8_t* __restrict source = from;
+    uint8_t* __restrict destination = to;
+    for (int64_t i = 0; i < count; ++i) cast_number<rounding, From, To>(source, destination, i);
   }
-  // __restrict tells the compiler that the stores alias neither the source nor the count.
-  const uint8_t* __restrict source = arguments.source;
-  uint8_t* __restrict destination = arguments.destination;
-  const int64_t count = arguments.count;
-  for (int64_t i = 0; i < count; ++i) cast_number<rounding, From, To>(source, destination, i);
+
+  static void stream(const uint8_t* source, uint8_t* destination, int64_t count, const CastOptions&) {
+    alignas(kCastLine) uint8_t lines[kDestinationBytes];
+    for (; count > 0; count -= kGroup) {
+      for (int64_t i = 0; i < kGroup; ++i) cast_number<rounding, From, To>(source, lines, i);
+      stream_lines<kDestinationBytes, kDestinationBytes>(destination, lines);
+      source += kSourceBytes;
+      destination += kDestinationBytes;
+    }
+  }
+
+  static constexpr CastLoop kLoop{run, 1, stream, kGroup, 8 * sizeof(From), 8 * sizeof(To)};
+};
+
+template <CastRounding rounding, Dtype from, Dtype to>
+void cast_numbers(const CastArguments& arguments) {
+  using Types = SharedTypes<from, to>;
+  run_loop(arguments, NumberLoops<rounding, typename Types::Source, typename Types::Destination>::kLoop);
 }
 
 }  // namespace

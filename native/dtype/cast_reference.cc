@@ -11,14 +11,16 @@ namespace {
 uint64_t load_code(const uint8_t* bytes, int bits, int64_t index) {
   if (bits < 8) {
     const int64_t at = index * bits;
-    return (bytes[at / 8] >> (at % 8)) & ((1u << bits) - 1);
+    const bool is_split = at % 8 + bits > 8;
+    const unsigned two = bytes[at / 8] | (is_split ? bytes[at / 8 + 1] << 8 : 0);
+    return (two >> (at % 8)) & ((1u << bits) - 1);
   }
   uint64_t code = 0;
   std::memcpy(&code, bytes + index * (bits / 8), static_cast<size_t>(bits / 8));
   return code;
 }
 
-// Elements come in ascending order; the first element of a byte clears the others.
+// Elements come in ascending order; the first bits of a byte clear the others.
 void store_code(uint8_t* bytes, int bits, int64_t index, uint64_t code) {
   if (bits >= 8) {
     std::memcpy(bytes + index * (bits / 8), &code, static_cast<size_t>(bits / 8));
@@ -27,6 +29,7 @@ void store_code(uint8_t* bytes, int bits, int64_t index, uint64_t code) {
   const int64_t at = index * bits;
   const auto part = static_cast<uint8_t>(code << (at % 8));
   bytes[at / 8] = at % 8 == 0 ? part : static_cast<uint8_t>(bytes[at / 8] | part);
+  if (at % 8 + bits > 8) bytes[at / 8 + 1] = static_cast<uint8_t>(code >> (8 - at % 8));
 }
 
 // Type of the halves of a complex type; any other type itself.

@@ -170,12 +170,13 @@ void Differences::add(const uint8_t* reference, const uint8_t* other, int64_t co
 // Whether a block has the same bits on both sides; remembers where it has not.
 bool Differences::compare_bits(const uint8_t* reference, const uint8_t* other, int64_t count) {
   if (reference_ != other_) return false;
-  const int64_t in_byte = elements_per_byte(reference_);
-  const int64_t tail = count % in_byte;
-  const auto whole = static_cast<size_t>(packed_bytes(reference_, count - tail));
+  // Sub-byte elements may end inside the last byte.
+  const int64_t bits = info_of(reference_).bits;
+  const int64_t tail = bits < 8 ? count % elements_per_group(reference_) * bits % 8 : 0;
+  const auto whole = static_cast<size_t>(packed_bytes(reference_, count) - (tail != 0 ? 1 : 0));
   bool is_same = std::memcmp(reference, other, whole) == 0;
   if (tail != 0) {
-    const int mask = (1 << (tail * info_of(reference_).bits)) - 1;
+    const int mask = (1 << tail) - 1;
     is_same = is_same && ((reference[whole] ^ other[whole]) & mask) == 0;
   }
   has_equal_bits_ = has_equal_bits_ && is_same;

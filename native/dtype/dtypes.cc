@@ -31,7 +31,10 @@ Dtype dtype_of(std::string_view name) {
 
 int64_t packed_bytes(Dtype dtype, int64_t elements) {
   const int bits = info_of(dtype).bits;
-  if (bits < 8) return ceil_div(elements, 8 / bits);
+  if (bits < 8) {
+    const int64_t group = elements_per_group(dtype);
+    return elements / group * (group * bits / 8) + ceil_div(elements % group * bits, 8);
+  }
   return checked_mul(elements, bits / 8, "The number of storage bytes");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string_view>
 
@@ -46,13 +47,18 @@ inline bool is_integer(Dtype dtype) {
   return kind == DtypeKind::kInt || kind == DtypeKind::kUint;
 }
 
-// Bytes of `elements` packed elements. Sub-byte elements fill a byte from its low bits. Errors: ERR_OVERFLOW.
+// Bytes of `elements` packed elements. Sub-byte elements fill bytes from their low bits; one of 6 bits may
+// lie in two bytes. Errors: ERR_OVERFLOW.
 int64_t packed_bytes(Dtype dtype, int64_t elements);
 
-// Elements per byte of a sub-byte type; 1 for every other type.
-inline int64_t elements_per_byte(Dtype dtype) {
+// The fewest elements of a sub-byte type that fill whole bytes: 4 of 2 bits or 6 bits, 2 of 4 bits. 1 for
+// every other type.
+inline int64_t elements_per_group(Dtype dtype) {
   const int bits = info_of(dtype).bits;
-  return bits < 8 ? 8 / bits : 1;
+  return bits < 8 ? 8 / std::gcd(bits, 8) : 1;
 }
+
+// Whether kernels move single elements: those of 4 bits, and of 8 and more. Others are copied in runs only.
+inline bool moves_elements(int bits) { return bits == 4 || bits >= 8; }
 
 }  // namespace tilework

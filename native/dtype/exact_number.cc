@@ -106,14 +106,16 @@ uint64_t encode_float(const DtypeInfo& type, const ExactNumber& number, const Ca
   return number.is_negative ? magnitude | sign : magnitude;
 }
 
-uint64_t encode_float4(const DtypeInfo& type, const ExactNumber& number, const CastOptions& options) {
+// float4 and float6.
+uint64_t encode_finite(const DtypeInfo& type, const ExactNumber& number, const CastOptions& options) {
   const uint64_t limit = largest_finite(type);
+  const uint64_t sign = limit + 1;
   if (number.kind == Kind::kNaN) {
-    if (options.mode == CastMode::kSpec) return limit;
-    return number.is_negative ? 0 : 8;
+    if (options.mode == CastMode::kSpec) return type.bits == 4 ? limit : sign;
+    return number.is_negative ? 0 : sign;
   }
-  const uint64_t magnitude = std::min(round_magnitude(type, number, limit + 1), limit);
-  return number.is_negative ? magnitude | 8 : magnitude;
+  const uint64_t magnitude = std::min(round_magnitude(type, number, sign), limit);
+  return number.is_negative ? magnitude | sign : magnitude;
 }
 
 bool rounds_up(const ExactNumber& number, ScaleRounding round) {
@@ -208,7 +210,7 @@ uint64_t encode(const DtypeInfo& type, ExactNumber number, const CastOptions& op
       return options.mode == CastMode::kOnnx ? encode_scale_of_onnx(number, options)
                                              : encode_scale(number, options);
     case Specials::kFinite:
-      return encode_float4(type, number, options);
+      return encode_finite(type, number, options);
     default:
       return encode_float(type, number, options);
   }

@@ -100,7 +100,8 @@ Statistics::Statistics(Dtype dtype, int bins) : dtype_(number_of(dtype)), bins_(
 void Statistics::add(const uint8_t* elements, int64_t count) {
   if (dtype_ == Dtype::kInt64) return add_integers<int64_t>(elements, count);
   if (dtype_ == Dtype::kUint64) return add_integers<uint64_t>(elements, count);
-  if (info_of(dtype_).bits <= 8) return add_bytes(elements, count);
+  const int bits = info_of(dtype_).bits;
+  if (bits <= 8 && 8 % bits == 0) return add_bytes(elements, count);
   const bool is_float32 = is_of_float32(dtype_);
   const Cast cast(dtype_, is_float32 ? Dtype::kFloat32 : Dtype::kFloat64, {});
   const bool is_itself = cast.from() == cast.to();
@@ -172,12 +173,12 @@ void Statistics::add_histogram(const Number* numbers, int64_t count) {
   }
 }
 
-// 8-bit types have 256 codes: counts the codes, then adds each code's number that often.
+// A byte of whole elements has 256 values: counts them, then adds the numbers of each that often.
 void Statistics::add_bytes(const uint8_t* elements, int64_t count) {
   constexpr int kTables = 4;
   constexpr int kBytes = 256;
   constexpr int kMaxPerByte = 4;
-  const int64_t in_byte = elements_per_byte(dtype_);
+  const int64_t in_byte = elements_per_group(dtype_);
   const int64_t bytes = count / in_byte;
   // 64-bit counters: a part may have any number of bytes.
   int64_t counts[kTables][kBytes] = {};

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "error.h"
 #include "layout/loop_nest.h"
 #include "reorder/fused_cast.h"
 
@@ -71,6 +72,12 @@ DeviceMoves moves_of(const ReorderPlan& plan, int64_t multiple) {
   const ReorderPlan& moves = cast == nullptr ? plan : cast->moves();
   DeviceMoves result{moves.nests(),           moves.element_bits(),         moves.element_bits(),
                      moves.source_elements(), moves.destination_elements(), {}};
+  for (const int bits : {result.source_bits, cast == nullptr ? 8 : info_of(cast->cast().to()).bits}) {
+    if (bits == 6) {
+      throw Error(ErrorCode::kUnsupported,
+                  "Elements of 6 bits are not available on devices; convert on the CPU instead.");
+    }
+  }
   if (cast == nullptr) {
     widen(result, multiple);
     return result;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -102,8 +103,9 @@ void clear_holes(const uint8_t* covered, uint8_t* destination, int bits, int64_t
       std::memset(destination + i * (bits / 8), 0, static_cast<size_t>(bits / 8));
     } else {
       const unsigned mask = ((1u << bits) - 1) << (i * bits % 8);
-      uint8_t& byte = destination[i * bits / 8];
-      byte = static_cast<uint8_t>(byte & ~mask);
+      uint8_t* byte = destination + i * bits / 8;
+      *byte = static_cast<uint8_t>(*byte & ~mask);
+      if (mask > 0xff) byte[1] = static_cast<uint8_t>(byte[1] & ~(mask >> 8));
     }
   }
 }
@@ -135,9 +137,11 @@ int64_t FusedCast::moved_bytes(int64_t at) const {
 }
 
 int64_t FusedCast::range_unit(int64_t most) const {
+  // Whole cache lines and whole quanta, which may be of 3 bytes.
+  const int64_t line_unit = std::lcm(kLineBytes, range_quantum());
   if (!programs_.empty()) {
     const int64_t bytes = conversion_->destination_bytes(reach_of(programs_.front()->tiling()));
-    return bytes < kLineBytes || bytes > most || bytes % range_quantum() != 0 ? kLineBytes : bytes;
+    return bytes < kLineBytes || bytes > most || bytes % range_quantum() != 0 ? line_unit : bytes;
   }
   const int64_t from = info_of(cast_.from()).bits;
   const int64_t to = info_of(cast_.to()).bits;
@@ -145,8 +149,7 @@ int64_t FusedCast::range_unit(int64_t most) const {
   const int64_t unit = std::max<int64_t>(moves_.range_unit(std::max(most / to * from, kLineBytes)), 1);
   const int64_t bytes = unit * to / from;
   const bool is_whole = unit * to % from == 0 && bytes >= kLineBytes && bytes <= most;
-  // A cache line is a multiple of every quantum.
-  return is_whole && bytes % range_quantum() == 0 ? bytes : kLineBytes;
+  return is_whole && bytes % range_quantum() == 0 ? bytes : line_unit;
 }
 
 std::string FusedCast::kernels() const {
@@ -192,7 +195,7 @@ void FusedCast::make_programs() {
   using Order = PanelConversion::Order;
   const int from = info_of(cast_.from()).bits;
   const int to = info_of(cast_.to()).bits;
-  if (from < 4 || to < 8) return;
+  if (!moves_elements(from) || to < 8) return;
   const bool can_cast_first = from >= 8 && to <= from && !cast_.depends_on_position();
   if (can_cast_first && add_programs(Order::kCastFirst)) return;
   add_programs(Order::kMoveFirst);

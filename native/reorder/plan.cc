@@ -1,6 +1,7 @@
 #include "reorder/plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -21,19 +22,25 @@ constexpr ReorderKernel kKernels[] = {
 #undef TILEWORK_REORDER_KERNEL
 };
 
-// Elements of 2 bits are copied only.
-constexpr int kElementBits[] = {2, 4, 8, 16, 32, 64, 128};
+// Elements of 2 bits and 6 bits are copied only.
+constexpr int kElementBits[] = {2, 4, 6, 8, 16, 32, 64, 128};
 
 int checked_bits(int bits) {
   if (std::find(std::begin(kElementBits), std::end(kElementBits), bits) == std::end(kElementBits)) {
     throw Error(ErrorCode::kArgument,
-                "'elementBits' is " + std::to_string(bits) + ", not 2, 4, 8, 16, 32, 64 or 128.");
+                "'elementBits' is " + std::to_string(bits) + ", not 2, 4, 6, 8, 16, 32, 64 or 128.");
   }
   return bits;
 }
 
+// Elements that fill whole bytes.
+int64_t group_of(int bits) { return bits < 8 ? 8 / std::gcd(bits, 8) : 1; }
+
 int64_t bytes_of(int64_t elements, int bits) {
-  if (bits < 8) return ceil_div(elements, 8 / bits);
+  if (bits < 8) {
+    const int64_t group = group_of(bits);
+    return elements / group * (group * bits / 8) + ceil_div(elements % group * bits, 8);
+  }
   return checked_mul(elements, bits / 8, "The number of storage bytes");
 }
 
@@ -48,12 +55,13 @@ std::optional<int64_t> copy_offset_of(const ReorderPlan& plan) {
                       node.count == plan.destination_elements();
   if (!is_run) return std::nullopt;
   if (plan.element_bits() >= 8) return nest.source_base * (plan.element_bits() / 8);
-  const int per_byte = 8 / plan.element_bits();
-  if (nest.source_base % per_byte != 0) return std::nullopt;
+  const int64_t group = group_of(plan.element_bits());
+  if (nest.source_base % group != 0) return std::nullopt;
   // The half byte behind the last element is zero in the destination and may be anything in the source. There
   // is no kernel that could clear more than a half.
-  const bool is_whole = per_byte != 2 || plan.destination_elements() % per_byte == 0;
-  return is_whole ? std::optional(nest.source_base / per_byte) : std::nullopt;
+  const bool is_whole = group != 2 || plan.destination_elements() % group == 0;
+  return is_whole ? std::optional(nest.source_base / group * (group * plan.element_bits() / 8))
+                  : std::nullopt;
 }
 
 double passes_of(const LoopNest& nest) {
@@ -173,9 +181,9 @@ ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t 
 }
 
 void ReorderPlan::choose_kernel() {
-  // Elements of 2 bits are copied only.
-  if (!copy_offset_ && element_bits_ < 4) {
-    throw Error(ErrorCode::kUnsupported, "No reorder kernel moves elements of 2 bits.");
+  if (!copy_offset_ && !moves_elements(element_bits_)) {
+    throw Error(ErrorCode::kUnsupported,
+                "No reorder kernel moves elements of " + std::to_string(element_bits_) + " bits.");
   }
   if (!copy_offset_) make_programs();
   kernel_ = std::find_if(std::begin(kKernels), std::end(kKernels),

@@ -102,7 +102,7 @@ std::optional<FileTiles> tiles_of(const ReorderPlan& plan, int64_t begin, int64_
   if (const FusedCast* cast = plan.cast()) {
     const int64_t from = info_of(cast->cast().from()).bits;
     const int64_t to = info_of(cast->cast().to()).bits;
-    const bool may_cut_bytes = to < 8 && to < from;
+    const bool may_cut_bytes = to < 8 && (to < from || 8 % to != 0);
     if (may_cut_bytes || cast->must_find_holes()) return std::nullopt;
     // What is cast must not take more room than a tile either.
     if (to > from) limits.destination = std::max<int64_t>(limits.destination / to * from, 1);
@@ -183,7 +183,10 @@ FileReorder::FileReorder(std::shared_ptr<const ReorderPlan> plan, int64_t begin,
       begin_(begin),
       end_(end),
       limits_(limits),
-      tiles_(tiles_of(*plan_, begin, end, limits)) {}
+      tiles_(tiles_of(*plan_, begin, end, limits)) {
+  // Tiles without a cut begin at whole elements.
+  limits_.destination = ceil_div(limits.destination, plan_->range_quantum()) * plan_->range_quantum();
+}
 
 int64_t FileReorder::tiles() const {
   return tiles_ ? tiles_->count() : ceil_div(end_ - begin_, limits_.destination);

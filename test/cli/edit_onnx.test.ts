@@ -50,6 +50,24 @@ async function numbers(file: OpenFile, name: string): Promise<unknown[]> {
 }
 
 describe('edit of an ONNX model', () => {
+  it('runs passes: those that are named, or those that run by default', async () => {
+    const { changes, file } = await edited('--optimize', 'deduplicate-initializers,remove-unused')
+    expect(changes).toEqual(['deduplicate-initializers: 1 change'])
+    expect(file.onnx!.graph.hasInitializer('same')).toBe(false)
+    const all = await edited('--optimize')
+    expect(all.changes).toContain('deduplicate-initializers: 1 change')
+    const once = inFolder('once.onnx')
+    await save(once, all.file)
+    const again = await runJson<EditReport>(['edit', once, '--optimize', '-o', inFolder('twice.onnx')])
+    expect(again.changes).toEqual(['optimize: nothing to do'])
+    expect(readFileSync(inFolder('twice.onnx'))).toEqual(readFileSync(once))
+    const wrong = await runCli(['edit', MODEL, '--optimize', 'remove-identiy', '-o', inFolder('no.onnx')])
+    expect([wrong.code, wrong.stderr]).toEqual([
+      64,
+      expect.stringContaining('did you mean "remove-identity"'),
+    ])
+  })
+
   it('renames values and nodes', async () => {
     const args = ['--rename', 'product=hidden', '--rename', 'add=plus', '--rename', 'x=image']
     const { changes, file } = await edited(...args)

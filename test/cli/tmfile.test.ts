@@ -295,6 +295,7 @@ describe('edit', () => {
     [['--set-input', 'conv=1'], 'Tensor "conv" is not an input of the graph; inputs: "data".'],
     [['--metadata', 'a=b'], '--metadata edits ONNX models only: a tmfile has no metadata'],
     [['--opset', '3'], '--opset edits ONNX models only: a tmfile has no operator sets'],
+    [['--optimize'], '--optimize edits ONNX models only: its passes know the operators of ONNX'],
     [['--set-type', 'conv=float32'], '--set-type edits ONNX models only'],
   ])('%j is refused with advice', async (args, advice) => {
     const { code, stderr } = await runCli(['edit', small, ...args, '-o', inFolder('refused.tmfile')])

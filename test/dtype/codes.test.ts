@@ -1,14 +1,9 @@
 /** Every code of every float below 32 bits, and the rounding rules, against tables written by hand. */
 import { describe, expect, it } from 'vitest'
-import {
-  decodeAll,
-  decodeCodes,
-  decodeElement,
-  decodeFloatCode,
-  packedByteLength,
-} from '../../lib/dtype/decode.js'
+import { decodeAll, decodeCodes, decodeElement, decodeFloatCode } from '../../lib/dtype/decode.js'
 import { DTYPES, type Dtype, isNarrowFloat, type NarrowFloat } from '../../lib/dtype/dtypes.js'
 import { encodeAll, encodeElement, encodeFloatCode } from '../../lib/dtype/encode.js'
+import { packedByteLength } from '../../lib/dtype/packed_codes.js'
 
 const NARROW = (Object.keys(DTYPES) as Dtype[]).filter(isNarrowFloat)
 /** Rounding of float8_e8m0fnu; the other types always round to nearest. */
@@ -47,6 +42,14 @@ describe('codes of ONNX and OCP tables', () => {
     ['float8_e8m0fnu', 0x7f, 1],
     ['float8_e8m0fnu', 0xfe, 2 ** 127],
     ['float8_e8m0fnu', 0xff, Number.NaN],
+    ['float6_e2m3fn', 0x1f, 7.5],
+    ['float6_e2m3fn', 0x08, 1],
+    ['float6_e2m3fn', 0x01, 0.125],
+    ['float6_e2m3fn', 0x20, -0],
+    ['float6_e3m2fn', 0x1f, 28],
+    ['float6_e3m2fn', 0x04, 0.25],
+    ['float6_e3m2fn', 0x01, 0.0625],
+    ['float6_e3m2fn', 0x20, -0],
     ['float4_e2m1fn', 0x8, -0],
   ])('%s %i is %d', (dtype, bits, value) => {
     expect(decodeFloatCode(dtype, bits)).toBe(value)
@@ -106,7 +109,12 @@ describe.each(NARROW)('%s', (dtype) => {
 
   it('keeps NaN where the type has one', () => {
     const stored = decodeFloatCode(dtype, encodeFloatCode(dtype, Number.NaN))
-    expect(stored).toBe(dtype === 'float4_e2m1fn' ? 6 : Number.NaN)
+    const without: Partial<Record<NarrowFloat, number>> = {
+      float6_e2m3fn: -0,
+      float6_e3m2fn: -0,
+      float4_e2m1fn: 6,
+    }
+    expect(stored).toBe(without[dtype] ?? Number.NaN)
   })
 })
 

@@ -37,6 +37,8 @@ describe('limits', () => {
     ['float64', Number.MAX_VALUE, -Number.MAX_VALUE, 2 ** -1022],
     ['complex64', (2 - 2 ** -23) * 2 ** 127, -(2 - 2 ** -23) * 2 ** 127, 2 ** -126],
     ['float16', 65504, -65504, 2 ** -14],
+    ['float6_e2m3fn', 7.5, -7.5, 1],
+    ['float6_e3m2fn', 28, -28, 0.25],
     ['float4_e2m1fn', 6, -6, 1],
     ['int8', 127, -128, 1],
     ['uint2', 3, 0, 1],
@@ -64,9 +66,9 @@ describe('names and codes', () => {
     }
   })
 
-  it("cover ONNX's codes 1 to 26, BTF's 0 to 9 and tmfile's 0 to 5", () => {
+  it("cover ONNX's codes 1 to 28, BTF's 0 to 9 and tmfile's 0 to 5", () => {
     const sorted = (key: 'onnx' | 'btf' | 'tmfile') => [...dtypesBy(key).keys()].sort((a, b) => a - b)
-    expect(sorted('onnx')).toEqual(Array.from({ length: 26 }, (_, i) => i + 1))
+    expect(sorted('onnx')).toEqual(Array.from({ length: 28 }, (_, i) => i + 1))
     expect(sorted('btf')).toEqual(Array.from({ length: 10 }, (_, i) => i))
     expect(sorted('tmfile')).toEqual([0, 1, 2, 3, 4, 5])
   })

@@ -3,9 +3,10 @@
  * saturation, which has no infinity). And the names of the types that other formats have.
  */
 import { describe, expect, it } from 'vitest'
-import { decodeAll, decodeCodes, decodeElement, packedByteLength } from '../../lib/dtype/decode.js'
+import { decodeAll, decodeCodes, decodeElement } from '../../lib/dtype/decode.js'
 import { DTYPES, type Dtype, isNarrowFloat } from '../../lib/dtype/dtypes.js'
 import { encodeAll } from '../../lib/dtype/encode.js'
+import { packedByteLength } from '../../lib/dtype/packed_codes.js'
 
 const NARROW = (Object.keys(DTYPES) as Dtype[]).filter(
   (name) => DTYPES[name].bits > 0 && DTYPES[name].bits <= 16,
@@ -21,7 +22,9 @@ function allCodes(dtype: Dtype): { bytes: Uint8Array; count: number } {
   const bytes = new Uint8Array((count * bits) / 8)
   for (let code = 0; code < count; code++) {
     const at = code * bits
-    bytes[at >> 3]! |= code << (at & 7)
+    const shifted = code << (at & 7)
+    bytes[at >> 3]! |= shifted
+    if (shifted > 0xff) bytes[(at >> 3) + 1]! |= shifted >> 8
   }
   return { bytes, count }
 }

@@ -3,7 +3,7 @@
 // every target and their neighbours, and with seeded random patterns.
 //
 //   cast_test                        part of every test run
-//   cast_test --exhaustive [types]   all 2^32 patterns of float32 to every type of 4, 8 and 16 bits
+//   cast_test --exhaustive [types]   all 2^32 patterns of float32 to every type of 4, 6, 8 and 16 bits
 #include "dtype/cast.h"
 
 #include <algorithm>
@@ -125,6 +125,26 @@ void check_published_float4() {
   check_float32(-kNaN, Dtype::kFloat4E2m1fn, kOnnx, 0);
 }
 
+// The examples of ONNX's page on float6, and ties.
+void check_published_float6() {
+  const float values[] = {25,      -0.0f, kInfinity, -kInfinity, 0.0625f, 0.1875f,
+                          1.0625f, 7.25f, 0.03125f,  26,         2.25f};
+  const uint64_t e2m3[] = {31, 32, 31, 63, 0, 2, 8, 30, 0, 31, 17};
+  const uint64_t e3m2[] = {30, 32, 31, 63, 1, 3, 12, 23, 0, 30, 16};
+  for (size_t i = 0; i < std::size(values); ++i) {
+    for (const CastOptions& options : kAll) {
+      check_float32(values[i], Dtype::kFloat6E2m3fn, options, e2m3[i]);
+      check_float32(values[i], Dtype::kFloat6E3m2fn, options, e3m2[i]);
+    }
+  }
+  for (const Dtype to : {Dtype::kFloat6E2m3fn, Dtype::kFloat6E3m2fn}) {
+    check_float32(kNaN, to, kSpec, 32);
+    check_float32(-kNaN, to, kSpec, 32);
+    check_float32(kNaN, to, kOnnx, 32);
+    check_float32(-kNaN, to, kOnnx, 0);
+  }
+}
+
 void check_published_scale() {
   const Dtype to = Dtype::kFloat8E8m0fnu;
   const CastOptions nearest{CastMode::kSpec, false, ScaleRounding::kNearest};
@@ -221,9 +241,12 @@ class Patterns {
   void add(uint64_t code) {
     const int bits = info_of(from_).bits;
     if (bits < 8) {
-      const int per_byte = 8 / bits;
-      if (count_ % per_byte == 0) bytes_.push_back(0);
-      bytes_.back() = static_cast<uint8_t>(bytes_.back() | code << (count_ % per_byte * bits));
+      bytes_.resize(static_cast<size_t>(packed_bytes(from_, count_ + 1)));
+      for (int bit = 0; bit < bits; ++bit) {
+        const int64_t at = count_ * bits + bit;
+        uint8_t& byte = bytes_[static_cast<size_t>(at / 8)];
+        byte = static_cast<uint8_t>(byte | ((code >> bit) & 1) << (at % 8));
+      }
     } else {
       const auto* from = reinterpret_cast<const uint8_t*>(&code);
       bytes_.insert(bytes_.end(), from, from + std::min(bits, 64) / 8);
@@ -401,11 +424,12 @@ void check_all_pairs() {
   }
 }
 
-constexpr Dtype kNarrowTargets[] = {Dtype::kFloat16,        Dtype::kBfloat16,   Dtype::kFloat8E4m3fn,
-                                    Dtype::kFloat8E4m3fnuz, Dtype::kFloat8E5m2, Dtype::kFloat8E5m2fnuz,
-                                    Dtype::kFloat8E8m0fnu,  Dtype::kInt8,       Dtype::kUint8,
-                                    Dtype::kInt16,          Dtype::kUint16,     Dtype::kFloat4E2m1fn,
-                                    Dtype::kInt4,           Dtype::kUint4,      Dtype::kBool};
+constexpr Dtype kNarrowTargets[] = {Dtype::kFloat16,        Dtype::kBfloat16,    Dtype::kFloat8E4m3fn,
+                                    Dtype::kFloat8E4m3fnuz, Dtype::kFloat8E5m2,  Dtype::kFloat8E5m2fnuz,
+                                    Dtype::kFloat8E8m0fnu,  Dtype::kInt8,        Dtype::kUint8,
+                                    Dtype::kInt16,          Dtype::kUint16,      Dtype::kFloat4E2m1fn,
+                                    Dtype::kInt4,           Dtype::kUint4,       Dtype::kBool,
+                                    Dtype::kFloat6E2m3fn,   Dtype::kFloat6E3m2fn};
 
 void check_seeded_float32() {
   constexpr int64_t kPatterns = 10'000'000;
@@ -422,6 +446,12 @@ struct Target {
   CastOptions options;
   std::atomic<int64_t> differences{0};
 };
+
+uint64_t six_bits(const uint8_t* bytes, size_t i) {
+  const uint8_t* group = bytes + i / 4 * 3;
+  const unsigned codes = group[0] | group[1] << 8 | group[2] << 16;
+  return (codes >> (i % 4 * 6)) & 63;
+}
 
 // Casts patterns [first, first + count) to every target; decodes each pattern once for all targets.
 void check_patterns(uint64_t first, size_t count, std::deque<Target>& targets) {
@@ -442,6 +472,7 @@ void check_patterns(uint64_t first, size_t count, std::deque<Target>& targets) {
     for (size_t i = 0; i < count; ++i) {
       const uint64_t code = type.bits == 16  ? found[i]
                             : type.bits == 8 ? bytes[i]
+                            : type.bits == 6 ? six_bits(bytes, i)
                                              : (bytes[i / 2] >> (i % 2 * 4)) & 15;
       if (code != encode(type, numbers[i], target.options)) ++target.differences;
     }
@@ -509,6 +540,7 @@ int run(int count, char** arguments) {
   }
   check_published_float8();
   check_published_float4();
+  check_published_float6();
   check_published_scale();
   check_published_integers();
   check_single_rounding();

@@ -100,7 +100,7 @@ void test_swapped_folder() {
   });
   int good = 0;
   int secret = 0;
-  // The swapper may lose its processor for thousands of rounds while the folder is away, so rounds alone are not enough.
+  // The swapper may lose its processor for thousands of rounds while the folder is away.
   for (int round = 0; round < 4000 || (good == 0 && round < 4'000'000); ++round) {
     const std::string found =
         answer(*folder, round % 2 == 0 ? &Folder::open_below : &Folder::walk_below, "sub/file");

@@ -1,6 +1,6 @@
 /** The import rules hold, and each of them refuses an import made against it. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -108,4 +108,14 @@ describe('import rules', () => {
     })
     expect(violations(folder)).toEqual([])
   })
+})
+
+it('one module of the suite knows the folder beside the checkout', () => {
+  const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+  const naming = files.filter(
+    (name) =>
+      /\.m?ts$/.test(name) &&
+      /['"/]shared\/(fixtures|review|spec)/.test(readFileSync(join(ROOT, 'test', name), 'utf8')),
+  )
+  expect(naming).toEqual(['shared_fixtures.ts'])
 })

@@ -347,6 +347,27 @@ describe('graphs', () => {
     ])
   })
 
+  it('cuts a huge name of a node in the places of its edits', async () => {
+    const make = (value: number): OnnxModel => {
+      const model = OnnxModel.create()
+      model.graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1] })
+      const attributes = Object.fromEntries(
+        Array.from({ length: 100 }, (_, at) => [`a${at}`, { type: 'INT', value } as const]),
+      )
+      model.graph.addNode({
+        opType: 'Relu',
+        name: 'n'.repeat(100_000),
+        inputs: ['x'],
+        outputs: ['y'],
+        attributes,
+      })
+      return model
+    }
+    const { graph } = await diff(make(1), make(2))
+    expect(graph).toHaveLength(100)
+    expect(graph![0]!.place).toBe(`Relu "${'n'.repeat(1024)}…" a0`)
+  })
+
   it('compares a model with its quantized variant, by the scales beside the codes', async () => {
     const folder = dirname(recordedPath('cnn', 'before'))
     const found = await diff(join(folder, 'before.onnx'), join(folder, 'qdq-u8s8.onnx'))

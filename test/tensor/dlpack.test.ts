@@ -212,5 +212,7 @@ const DLPACK_CODES: Partial<Record<Dtype, number>> = {
   float8_e5m2: 12,
   float8_e5m2fnuz: 13,
   float8_e8m0fnu: 14,
+  float6_e2m3fn: 15,
+  float6_e3m2fn: 16,
   float4_e2m1fn: 17,
 }

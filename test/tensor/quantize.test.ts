@@ -337,6 +337,8 @@ describe('dequantize', () => {
     'uint16',
     'int32',
     'float8_e5m2',
+    'float6_e2m3fn',
+    'float6_e3m2fn',
     'float4_e2m1fn',
   ])('%s', async (dtype) => {
     const codes = tensor(

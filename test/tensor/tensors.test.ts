@@ -254,7 +254,7 @@ describe('sparse tensors', () => {
     expect(await listed(await sparseFromDense(tensor([], { dtype: 'int8' })))).toEqual([])
   })
 
-  it.each(['uint2', 'int4', 'int8', 'float16', 'float32', 'int64', 'complex128'] as const)(
+  it.each(['uint2', 'int4', 'float6_e3m2fn', 'int8', 'float16', 'float32', 'int64', 'complex128'] as const)(
     'of %s hold every element that has a bit, wherever it lies, and give all back',
     async (dtype) => {
       const shape = [3, 7, 60_001]
@@ -282,26 +282,29 @@ describe('sparse tensors', () => {
     },
   )
 
-  it.each(['int4', 'uint4', 'float4_e2m1fn', 'int2', 'uint2'] as const)('hold %s', async (dtype) => {
-    const dense = tensor(
-      [
-        [0, 1, 0],
-        [1, 0, 0],
-        [1, 1, 0],
-      ],
-      { dtype },
-    )
-    const sparse = await sparseFromDense(dense)
-    expect([sparse.entryCount, (await sparse.values()).length]).toEqual([
-      4,
-      dtype.includes('2') && !dtype.includes('4') ? 1 : 2,
-    ])
-    expect((await listed(sparse)).length).toBe(4)
-    expect(await (await sparse.toDense({ maxBytes: 5 })).bytes()).toEqual(await dense.bytes())
-    const all = await sparseFromDense(dense, { keepZeros: true })
-    expect(await (await all.toDense({ maxBytes: 5 })).bytes()).toEqual(await dense.bytes())
-    await expect(sparse.toDense({ maxBytes: 2 })).rejects.toThrow(code('ERR_LIMIT'))
-  })
+  it.each(['int4', 'uint4', 'float4_e2m1fn', 'float6_e2m3fn', 'int2', 'uint2'] as const)(
+    'hold %s',
+    async (dtype) => {
+      const dense = tensor(
+        [
+          [0, 1, 0],
+          [1, 0, 0],
+          [1, 1, 0],
+        ],
+        { dtype },
+      )
+      const sparse = await sparseFromDense(dense)
+      expect([sparse.entryCount, (await sparse.values()).length]).toEqual([
+        4,
+        { 2: 1, 4: 2, 6: 3 }[DTYPES[dtype].bits],
+      ])
+      expect((await listed(sparse)).length).toBe(4)
+      expect(await (await sparse.toDense({ maxBytes: 7 })).bytes()).toEqual(await dense.bytes())
+      const all = await sparseFromDense(dense, { keepZeros: true })
+      expect(await (await all.toDense({ maxBytes: 7 })).bytes()).toEqual(await dense.bytes())
+      await expect(sparse.toDense({ maxBytes: 2 })).rejects.toThrow(code('ERR_LIMIT'))
+    },
+  )
 
   it('hold complex elements', async () => {
     const complex = asTensor(Float32Array.of(0, 1, 0, 0), { dtype: 'complex64', shape: [2] })

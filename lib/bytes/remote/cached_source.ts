@@ -27,7 +27,6 @@ const MAX_AHEAD_BLOCKS = 64
 export class CachedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
-  /** See `RemoteObject`. */
   readonly version: string | undefined
   readonly #object: RemoteObject
   readonly #options: CheckedRemoteOptions

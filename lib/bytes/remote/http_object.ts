@@ -10,10 +10,9 @@ import { valueText } from '../../value_text.js'
 import { DEFAULT_INPUT_BYTES } from '../receive.js'
 import { RedirectGuard } from './redirect_guard.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
+import { RETRYABLE_STATUS } from './retry.js'
 import { type RemoteObject, RetryableError, urlLabel } from './url_scheme.js'
 
-/** Statuses after which the same request may succeed. */
-export const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 /** Failures of a connection after which the next one may succeed. */
 const RETRYABLE_CODES: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
@@ -51,7 +50,7 @@ export async function openHttpObject(
   const connection = new HttpConnection(url, options)
   try {
     const { status, headers, bytes } = await connection.get({ range: [0, headBytes], takesWhole: true })
-    if (status === 200) return receivedObject(connection, bytes)
+    if (status === 200) return receivedObject(connection, bytes, headers)
     const byteLength = totalOf(headers, bytes, connection.label)
     return new HttpObject(connection, { byteLength, head: bytes, headers })
   } catch (error) {
@@ -61,10 +60,16 @@ export async function openHttpObject(
 }
 
 /** The object of a server that ignores ranges: the first answer is all of it. */
-function receivedObject(connection: HttpConnection, bytes: Uint8Array): RemoteObject {
+function receivedObject(
+  connection: HttpConnection,
+  bytes: Uint8Array,
+  headers: IncomingHttpHeaders,
+): RemoteObject {
+  const { name } = new Version(headers)
   return {
     byteLength: bytes.byteLength,
     label: connection.label,
+    ...(name !== undefined && { version: name }),
     read: async (start, end) => bytes.slice(start, end),
     close: () => connection.close(),
   }
@@ -74,7 +79,7 @@ class HttpObject implements RemoteObject {
   readonly byteLength: number
   readonly label: string
   readonly head: Uint8Array
-  declare readonly version?: string
+  readonly version?: string
   readonly #connection: HttpConnection
   readonly #version: Version
 
@@ -87,8 +92,7 @@ class HttpObject implements RemoteObject {
     this.byteLength = first.byteLength
     this.head = first.head
     this.#version = new Version(first.headers)
-    const { text } = this.#version
-    if (text !== undefined) this.version = text
+    if (this.#version.name !== undefined) this.version = this.#version.name
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
@@ -109,15 +113,15 @@ class HttpObject implements RemoteObject {
 class Version {
   /** Headers that let the server refuse (412) where the object has changed. */
   readonly conditions: Record<string, string>
-  /** Undefined where the server says nothing about versions. */
-  readonly text: string | undefined
+  /** The tag, or else the time. */
+  readonly name: string | undefined
   readonly #etag: string | undefined
   readonly #time: string | undefined
 
   constructor({ etag, 'last-modified': time }: IncomingHttpHeaders) {
     this.#etag = etag
     this.#time = time
-    this.text = etag ?? time
+    this.name = etag ?? time
     // A weak tag never matches If-Match (RFC 9110, section 13.1.1); it is compared here.
     if (etag !== undefined && !etag.startsWith('W/')) this.conditions = { 'if-match': etag }
     else this.conditions = time === undefined ? {} : { 'if-unmodified-since': time }
@@ -298,8 +302,17 @@ function totalOf(
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(text ?? '')?.map(Number) ?? []
   const isRange = first === start && last === start + bytes.byteLength - 1 && bytes.byteLength > 0
   if (isRange && Number.isSafeInteger(total) && last! < total!) return total!
-  const message = `the response for the bytes from ${start} has ${bytes.byteLength} bytes and the content-range ${valueText(text)}.`
+  const message = `the response for the bytes from ${start} has ${bytes.byteLength} bytes and ${rangeFault(text)}.`
   throw new TileworkError('ERR_IO', `${label}: ${message}`, { path: label })
+}
+
+/** What is wrong with the header `content-range` of an answer to a range. */
+function rangeFault(text: string | undefined): string {
+  if (text === undefined) return 'no content-range, which says what they are'
+  const reason = /\/\*$/.test(text)
+    ? ', which does not say the length of the object'
+    : '; it must be "bytes FIRST-LAST/LENGTH"'
+  return `the content-range ${valueText(text)}${reason}`
 }
 
 function changedError(label: string): TileworkError {
@@ -309,9 +322,11 @@ function changedError(label: string): TileworkError {
 /** Broken connections may pass; unknown names, wrong certificates and what this process decided do not. */
 function retryable(error: Error): Error {
   const { code } = error as NodeJS.ErrnoException
-  return code !== undefined && RETRYABLE_CODES.has(code)
-    ? new RetryableError(error.message, { cause: error })
-    : error
+  if (code === undefined || !RETRYABLE_CODES.has(code)) return error
+  // Node's whole message for a response that is cut.
+  const message =
+    error.message === 'aborted' ? 'the connection was closed before the end of the response' : error.message
+  return new RetryableError(message, { cause: error })
 }
 
 /** Milliseconds of Retry-After, a number of seconds or a date; 0 without one. */

@@ -35,6 +35,13 @@ export interface RemoteOptions {
   readonly signal?: AbortSignal
   /** An `S3Client` of `@aws-sdk/client-s3`, or its settings, such as `region`, `endpoint`, `credentials`. */
   readonly s3?: object
+  /** A `Storage` of `@google-cloud/storage`, or its settings, such as `projectId`, `keyFilename`, `apiEndpoint`. */
+  readonly gs?: object
+  /**
+   * A `BlobServiceClient` of `@azure/storage-blob`, or `{ connectionString }`, or `{ account }` with `accountKey`, `sasToken`
+   * or a `credential` and where necessary the `url` of the service.
+   */
+  readonly az?: object
 }
 
 /** All options that have a default, with it. */
@@ -71,6 +78,8 @@ const NAMES: readonly (keyof RemoteOptions)[] = [
   ...(Object.keys(DEFAULTS) as (keyof RemoteOptions)[]),
   'signal',
   's3',
+  'gs',
+  'az',
 ]
 
 /** @throws TileworkError ERR_ARGUMENT; ERR_ABORTED for a signal that has fired */
@@ -93,7 +102,7 @@ export function checkRemoteOptions(given: RemoteOptions = {}): CheckedRemoteOpti
   if (!['any', 'public'].includes(options.addresses)) {
     throw wrong('remote.addresses', options.addresses, '"any" or "public"')
   }
-  checkObject('s3', options.s3 ?? {})
+  for (const name of ['s3', 'gs', 'az'] as const) checkObject(name, options[name] ?? {})
   checkObject('headers', options.headers)
   for (const [name, value] of Object.entries(options.headers)) {
     // node:http refuses other characters itself; a value of another type would become "[object Object]".

@@ -6,6 +6,9 @@ import { systemError } from '../system_error.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
 import { RetryableError } from './url_scheme.js'
 
+/** Statuses after which the same request may succeed. */
+export const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
+
 /** Milliseconds of the first wait at most; each further one at most twice as long. */
 const FIRST_WAIT = 100
 const LONGEST_WAIT = 10_000

@@ -4,30 +4,30 @@ import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import type { ByteSource } from '../source.js'
 import { BLOCK_BYTES, CachedSource } from './cached_source.js'
+import { storeScheme } from './object_store.js'
 import { type CheckedRemoteOptions, checkRemoteOptions, type RemoteOptions } from './remote_options.js'
 import { withRetries } from './retry.js'
-import { type RemoteObject, type RemoteUpload, type UrlScheme, urlLabel } from './url_scheme.js'
+import {
+  type ListedObject,
+  type RemoteObject,
+  type RemoteUpload,
+  type UrlScheme,
+  urlLabel,
+} from './url_scheme.js'
 
 /** Loaded where they are used: most programs never do, and the modules of Node for HTTP are a tenth of the time to start. */
 const loadHttp = () => import('./http_object.js')
-const loadS3 = () => import('./s3_object.js')
-
 const http: UrlScheme = {
   open: async (url, options, headBytes) =>
     (await loadHttp()).openHttpObject(url, checkRemoteOptions(options), headBytes),
 }
 
-const s3: UrlScheme = {
-  open: async (url, options, headBytes) =>
-    (await loadS3()).openS3Object(url, checkRemoteOptions(options), headBytes),
-  create: async (url, options, byteLength) =>
-    (await loadS3()).createS3Object(url, checkRemoteOptions(options), byteLength),
-}
-
 const schemes = new Map<string, UrlScheme>([
   ['http', http],
   ['https', http],
-  ['s3', s3],
+  ['s3', storeScheme(async () => (await import('./s3_object.js')).s3Store)],
+  ['gs', storeScheme(async () => (await import('./gcs_object.js')).gcsStore)],
+  ['az', storeScheme(async () => (await import('./azure_object.js')).azureStore)],
 ])
 
 /** RFC 3986, section 3.1, with two characters or more: one is a drive of Windows. */
@@ -41,15 +41,20 @@ const SCHEME = /^[a-z][a-z0-9+.-]+$/
  */
 export function registerScheme(name: string, scheme: UrlScheme): void {
   if (typeof name !== 'string' || !SCHEME.test(name) || name === 'file') {
-    const message = `${valueText(name)} cannot be the name of a scheme: two or more of a-z, 0-9, "+", "." and "-", such as "gs".`
+    const message = `${valueText(name)} cannot be the name of a scheme: two or more of a-z, 0-9, "+", "." and "-", such as "hub".`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
-  checkObject(scheme, 'The scheme is { open, create? }')
-  const { open, create } = readInput('The scheme', () => ({ open: scheme.open, create: scheme.create }))
-  if (typeof open !== 'function' || (create !== undefined && typeof create !== 'function')) {
+  checkObject(scheme, 'The scheme is { open, create?, list? }')
+  const { open, ...others } = readInput('The scheme', () => ({
+    open: scheme.open,
+    create: scheme.create,
+    list: scheme.list,
+  }))
+  const isFunction = (method: unknown): boolean => method === undefined || typeof method === 'function'
+  if (typeof open !== 'function' || !Object.values(others).every(isFunction)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `The scheme ${name} needs the method open, and create must be one.`,
+      `The scheme ${name} needs the method open; create and list must be methods.`,
     )
   }
   // Called on the object, as methods of a class need.
@@ -128,24 +133,27 @@ export async function createRemote(
 /** @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ABORTED, ERR_ARGUMENT */
 export async function openRemote(url: URL, given: RemoteOptions | undefined): Promise<ByteSource> {
   const options = checkRemoteOptions(given)
-  return new CachedSource(await openObject(url, options, BLOCK_BYTES), urlLabel(url), options)
+  const label = urlLabel(url)
+  const scheme = schemes.get(url.protocol.slice(0, -1))!
+  const object = await withRetries(label, options, () => scheme.open(url, options, BLOCK_BYTES))
+  return new CachedSource(object, label, options)
 }
 
-/**
- * Length and version of an object, by one request for its first byte.
- *
- * @throws TileworkError as `openRemote`
- */
+/** The objects whose URLs start with `prefix`. @throws TileworkError ERR_UNSUPPORTED where the scheme cannot list; ERR_IO */
+export function listRemote(prefix: URL, options: CheckedRemoteOptions): AsyncIterable<ListedObject> {
+  const scheme = schemes.get(prefix.protocol.slice(0, -1))!
+  if (scheme.list) return scheme.list(prefix, options)
+  const message = `${urlLabel(prefix)}: objects of ${prefix.protocol} cannot be listed; name each.`
+  throw new TileworkError('ERR_UNSUPPORTED', message)
+}
+
+/** Length and version of an object, by one request. @throws TileworkError ERR_IO, ERR_ABORTED */
 export async function remoteState(
   url: URL,
-  given: RemoteOptions | undefined,
+  options: CheckedRemoteOptions,
 ): Promise<Pick<RemoteObject, 'byteLength' | 'version'>> {
-  const object = await openObject(url, checkRemoteOptions(given), 1)
+  const scheme = schemes.get(url.protocol.slice(0, -1))!
+  const object = await withRetries(urlLabel(url), options, () => scheme.open(url, options, 1))
   object.close?.()
   return object
-}
-
-function openObject(url: URL, options: CheckedRemoteOptions, headBytes: number): Promise<RemoteObject> {
-  const scheme = schemes.get(url.protocol.slice(0, -1))!
-  return withRetries(urlLabel(url), options, () => scheme.open(url, options, headBytes))
 }

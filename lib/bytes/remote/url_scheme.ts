@@ -8,7 +8,7 @@ export interface RemoteObject extends Pick<ByteSource, 'byteLength' | 'label' | 
   read(start: number, end: number): Promise<Uint8Array>
   /** First bytes that came with the length, so that they need no request of their own. */
   readonly head?: Uint8Array
-  /** Text that changes with the bytes, such as an `ETag`. Without one a list of files never takes an object for unchanged. */
+  /** What identifies the version: an entity tag, a generation, a time. Runs over many objects skip one that has the same. */
   readonly version?: string
 }
 
@@ -16,6 +16,8 @@ export interface RemoteObject extends Pick<ByteSource, 'byteLength' | 'label' | 
 export interface RemoteUpload {
   /** Bytes of each part but the last. */
   readonly partBytes: number
+  /** Parts on their way at one time at most, where the store needs fewer than `remote.connections`; 1 for parts in order. */
+  readonly connections?: number
   /** Uploads part `index`, counted from 0. Parts may be uploaded at the same time, and again after a failure. */
   writePart(index: number, bytes: Uint8Array): Promise<void>
   /** Makes the object visible, whole. */
@@ -34,6 +36,15 @@ export interface UrlScheme {
   open(url: URL, options: RemoteOptions, headBytes: number): Promise<RemoteObject>
   /** Starts an object of `byteLength` bytes. Absent where the scheme cannot write. */
   create?(url: URL, options: RemoteOptions, byteLength: number): Promise<RemoteUpload>
+  /** The objects whose URLs start with `prefix`, in any order. Absent where the scheme cannot list. */
+  list?(prefix: URL, options: RemoteOptions): AsyncIterable<ListedObject>
+}
+
+/** An object that a scheme has listed. */
+export interface ListedObject {
+  readonly url: URL
+  /** Length in bytes. */
+  readonly byteLength: number
 }
 
 /** A failure that may pass: the request is repeated. */

@@ -12,6 +12,7 @@ import {
   convertMany as convertFiles,
   type FileOutcome,
   isPattern,
+  type MetricsOptions,
   resolveDtype,
   type Shard,
   schedulerShard,
@@ -209,7 +210,21 @@ function addManyOptions(command: Command): void {
       'with --queue: from 1, taken first; without one, before all that have one',
       wholeNumber('--priority'),
     )
+    .addOption(
+      new Option(
+        '--metrics <port>',
+        'answer Prometheus at http://127.0.0.1:PORT/metrics while the run lasts; ADDRESS:PORT listens elsewhere',
+      ).argParser(parseMetrics),
+    )
   refuseBoth(command, 'manifest', 'no-manifest')
+}
+
+function parseMetrics(text: string): MetricsOptions {
+  const [, host, port] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? []
+  if (port === undefined) {
+    throw new TileworkError('ERR_ARGUMENT', `--metrics takes PORT or ADDRESS:PORT; it is "${text}".`)
+  }
+  return { port: Number(port), ...(host !== undefined && { host: host.replace(/^\[|\]$/g, '') }) }
 }
 
 /** The last one of a flag and its negation would win silently, which hides a mistake in a script. */
@@ -255,9 +270,13 @@ export async function convert(
   }
 }
 
+const URL_START = /^[a-z][a-z0-9+.-]+:\/\//i
+
 async function isManyRun(paths: readonly string[], flags: ConvertFlags): Promise<boolean> {
   const [only] = paths
   if (only === undefined || paths.length > 1 || only === '-' || manyFlags(flags).length > 0) return true
+  // Names of other machines are listed and reported as those of many files are.
+  if ([only, flags.outDir ?? ''].some((name) => URL_START.test(name))) return true
   return !(await isThere(only)) && isPattern(only)
 }
 

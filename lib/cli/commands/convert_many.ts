@@ -8,6 +8,7 @@ import {
   type Finding,
   type ManifestDamage,
   readPathList,
+  startMetrics,
   type TensorLosses,
   TileworkError,
 } from '../../index.js'
@@ -44,6 +45,7 @@ export async function convertMany(
   const { outDir, base, jobs, keepGoing, shard, manifest, force } = flags
   const undo = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
   const report = new ManyReport(flags, terminal, undo)
+  const metrics = flags.metrics && (await startMetrics(flags.metrics))
   try {
     const { open, ...changes } = libraryOptions(flags)
     const options = {
@@ -55,8 +57,14 @@ export async function convertMany(
       ...(manifest !== undefined && { manifest }),
       ...(force !== undefined && { force }),
       signal: terminal.signal,
-      onFile: (outcome: FileOutcome) => report.fileEnded(outcome),
-      onProgress: (progress: ConvertManyProgress) => report.update(progress),
+      onFile: (outcome: FileOutcome, seconds: number) => {
+        metrics?.fileEnded(outcome, seconds)
+        report.fileEnded(outcome)
+      },
+      onProgress: (progress: ConvertManyProgress) => {
+        metrics?.filesLeft(progress.files - doneOf(progress))
+        report.update(progress)
+      },
       onDamagedManifest: ({ path, lines }: ManifestDamage) => report.damagedManifest(path, lines),
     }
     if (flags.queue !== undefined) await convertByWorkers(inputs, options, flags, flags.queue)
@@ -72,6 +80,7 @@ export async function convertMany(
   } finally {
     report.stop()
     undo?.close()
+    await metrics?.close()
   }
   return report.finish()
 }

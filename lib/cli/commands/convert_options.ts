@@ -4,6 +4,7 @@ import type {
   Finding,
   FormatName,
   ConvertOptions as LibraryOptions,
+  MetricsOptions,
   Shard,
   UndoConversion,
   UndoOptions,
@@ -56,6 +57,8 @@ export interface ManyFlags {
   readonly queueName?: string
   readonly attempts?: number
   readonly priority?: number
+  /** Where counts of the run can be read. */
+  readonly metrics?: MetricsOptions
 }
 
 export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice {
@@ -78,6 +81,7 @@ const MANY_FLAGS: Readonly<Record<keyof ManyFlags, string>> = {
   queueName: '--queue-name',
   attempts: '--attempts',
   priority: '--priority',
+  metrics: '--metrics',
 }
 
 /** The given flags of a run over many files, as they are typed. */

@@ -20,6 +20,7 @@ import {
   collectShape,
   collectType,
   parseBatch,
+  passList,
 } from './edit_arguments.js'
 import { ModelChanges } from './edit_changes.js'
 import type { EditChoice } from './edit_choice.js'
@@ -59,6 +60,8 @@ Examples:
   tilework edit old.tmfile --write upgrade -o new.tmfile
   tilework edit model.onnx --weights trained.safetensors -o out.onnx
   tilework edit model.onnx --outputs features --rename features=y --metadata stage=backbone -o part.onnx
+  tilework edit model.onnx --optimize -o simple.onnx
+  tilework edit model.onnx --optimize remove-identity,fold-weights -o simple.onnx
   tilework edit model.onnx --set-type hidden=float32:N,64 --from hidden --to y -o head.onnx
 
 A node is {"operator", "name", "inputs", "outputs", "params", "constants", "replaces"}, or @FILE with
@@ -181,6 +184,12 @@ function addModelOptions(command: Command): void {
     )
     .option('--merge-constants', 'store equal constants once')
     .option('--remove-unused', 'remove nodes and tensors that no output needs')
+    .addOption(
+      new Option(
+        '--optimize [passes]',
+        'make the graph simpler: passes of docs/onnx.md, separated by commas, or those that run by default',
+      ).argParser(passList),
+    )
     .option('--strip-weights', 'remove the values of all constants and keep their sizes')
     .option('--strip-names', 'remove all names')
     .addOption(

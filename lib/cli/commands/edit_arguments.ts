@@ -1,7 +1,7 @@
 /** Parses the arguments of `tilework edit`: NAME=VALUE pairs, and JSON on the command line or in a file. */
 import { readFileSync, statSync } from 'node:fs'
 import { type Dtype, type DtypeName, resolveDtype, TileworkError } from '../../index.js'
-import type { Dimension } from '../../onnx.js'
+import type { Dimension, OptimizePass } from '../../onnx.js'
 import { dimensionList, numberList } from '../text/parse_shape.js'
 import { ioError } from '../text/report_error.js'
 
@@ -55,6 +55,11 @@ export function collectType(text: string, before: readonly DeclaredType[] = []):
   const dtype = resolveDtype((colon < 0 ? type : type.slice(0, colon)) as DtypeName)
   if (colon < 0) return [...before, { name, dtype }]
   return [...before, { name, dtype, shape: dimensionList('--set-type')(type.slice(colon + 1)) }]
+}
+
+/** Names of passes, which `optimize` checks. */
+export function passList(text: string): OptimizePass[] {
+  return text.split(',').map((name) => name.trim()) as OptimizePass[]
 }
 
 export function collectName(text: string, before: readonly NewName[] = []): NewName[] {

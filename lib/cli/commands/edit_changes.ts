@@ -287,7 +287,8 @@ function isAboutShapes(constant: TmfileTensor, consumers: readonly TmfileNode[])
 
 /** Lazy, because a small file may describe constants that do not fit into memory together (CWE-770). */
 export function zeros(dtype: Dtype, shape: readonly number[]): DenseTensor {
-  const byteLength = (shape.reduce((product, extent) => product * extent, 1) * DTYPES[dtype].bits) / 8
+  const size = shape.reduce((product, extent) => product * extent, 1)
+  const byteLength = Math.ceil((size * DTYPES[dtype].bits) / 8)
   const load = () => asTensor(new Uint8Array(byteLength), { dtype, shape })
   return lazyTensor(load, { dtype, shape, keep: false })
 }

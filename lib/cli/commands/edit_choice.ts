@@ -1,5 +1,6 @@
 /** What `tilework edit` can change. */
 import type { WriteMode } from '../../index.js'
+import type { OptimizePass } from '../../onnx.js'
 import type { DeclaredType, InputShape, JsonObject, Named, NewName } from './edit_arguments.js'
 
 /** The requested changes, by flag. */
@@ -21,6 +22,8 @@ export interface EditChoice {
   readonly castWeights?: 'float32' | 'float16'
   readonly mergeConstants?: boolean
   readonly removeUnused?: boolean
+  /** Passes of an ONNX model; true for those that run by default. */
+  readonly optimize?: readonly OptimizePass[] | true
   readonly stripWeights?: boolean
   readonly stripNames?: boolean
   /** Types of values of an ONNX model. */

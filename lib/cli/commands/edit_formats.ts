@@ -24,6 +24,7 @@ const ONLY: Readonly<Record<ModelFormat, Reasons>> = {
     setType: 'each tensor of a tmfile has a type; --set-input changes its shape',
     metadata: 'a tmfile has no metadata',
     opset: 'a tmfile has no operator sets',
+    optimize: 'its passes know the operators of ONNX',
   },
 }
 

@@ -1,6 +1,6 @@
 /** Applies the changes of `tilework edit` to an ONNX model in a fixed order, and describes each of them. */
 import { type DenseTensor, TileworkError } from '../../index.js'
-import type { Graph, InputShapeChange, Node, OnnxModel } from '../../onnx.js'
+import type { Graph, InputShapeChange, Node, OnnxModel, OptimizePass } from '../../onnx.js'
 import { formatCount } from '../text/byte_count.js'
 import { didYouMean } from '../text/did_you_mean.js'
 import { isZeros, zeros } from './edit_changes.js'
@@ -61,6 +61,7 @@ export class OnnxChanges {
         `${formatCount(nodes, 'unused node')} and ${formatCount(initializers, 'unused initializer')} removed`,
       )
     }
+    if (choice.optimize) await this.#optimize(choice.optimize)
     if (choice.stripWeights) {
       this.made.push(`values of ${formatCount(this.#graph.stripInitializers(), 'initializer')} removed`)
     }
@@ -220,6 +221,13 @@ export class OnnxChanges {
     if (value) graph.rename(from, to)
     for (const node of nodes) node.name = to
     this.made.push(`renamed ${from} to ${to} in ${formatCount(uses + nodes.length, 'reference')}`)
+  }
+
+  async #optimize(passes: readonly OptimizePass[] | true): Promise<void> {
+    const changes = await this.#model.optimize(passes === true ? {} : { only: passes })
+    for (const { pass, changes: count } of changes)
+      if (count > 0) this.made.push(`${pass}: ${formatCount(count, 'change')}`)
+    if (changes.every(({ changes: count }) => count === 0)) this.made.push('optimize: nothing to do')
   }
 
   #describeModel({ metadata = [], opset = [] }: EditChoice): void {

@@ -16,7 +16,9 @@ interface WriteChoice extends ReadChoice, KeepOldData {
   readonly json?: boolean
 }
 
-type ExternalizeChoice = WriteChoice & ExternalOptions
+interface ExternalizeChoice extends WriteChoice, Omit<ExternalOptions, 'format'> {
+  readonly safetensors?: boolean
+}
 
 export interface ExternalReport {
   readonly input: string
@@ -36,6 +38,7 @@ const EXTERNALIZE_HELP = `
 Examples:
   tilework externalize model.onnx -o out.onnx
   tilework externalize model.onnx -o out.onnx --shard-bytes 2000000000
+  tilework externalize model.onnx -o out.onnx --safetensors      # out.onnx and out.safetensors
 
 Values go to OUT.data, or to the file of --location. Where the name is taken, a number is added to
 its stem; --location replaces a file that only the replaced OUT used. Data files that nothing uses
@@ -68,6 +71,8 @@ export function addExternalize(program: Command, terminal: Terminal, finish: (co
     )
     .option('--shard-bytes <bytes>', 'maximum bytes of one data file', bytesOf('--shard-bytes'))
     .option('--checksum', 'store the SHA-1 of the data file with each tensor')
+    .option('--attributes', 'move large tensors of attributes too, such as values of Constant')
+    .option('--safetensors', 'make each data file a safetensors file, in which tensors have names')
   finishCommand(command, EXTERNALIZE_HELP, async (file: string, options: ExternalizeChoice) =>
     finish(await run(file, options, externalOf(options), terminal)),
   )
@@ -110,6 +115,8 @@ function externalOf({
   alignment,
   shardBytes,
   checksum,
+  attributes,
+  safetensors,
 }: ExternalizeChoice): ExternalOptions {
   return {
     ...(location !== undefined && { location }),
@@ -117,6 +124,8 @@ function externalOf({
     ...(alignment !== undefined && { alignment }),
     ...(shardBytes !== undefined && { shardBytes }),
     ...(checksum !== undefined && { checksum }),
+    ...(attributes !== undefined && { attributes }),
+    ...(safetensors && { format: 'safetensors' }),
   }
 }
 

@@ -1,5 +1,5 @@
 /** `--values`: a corner of the values of a tensor. */
-import { slice, type Tensor } from '../../index.js'
+import { DTYPES, slice, type Tensor } from '../../index.js'
 import { printable } from '../text/printable.js'
 
 /** Most rows and columns of a corner: a glance, and two tensors of a convolution side by side on a screen. */
@@ -21,8 +21,9 @@ export async function cornerOf(tensor: Tensor): Promise<Corner | null> {
   const extents = shape.map((extent, axis) => Math.min(extent, limitOf(axis, shape.length)))
   if (extents.includes(0)) return []
   const columns = extents.at(-1) ?? 1
-  // Elements of two bits have no slices.
-  const isWhole = tensor.dtype === 'int2' || tensor.dtype === 'uint2'
+  // Elements of 2 and 6 bits have no slices.
+  const { bits } = DTYPES[tensor.dtype]
+  const isWhole = bits === 2 || bits === 6
   const ranges = extents.map((extent) => [0, extent] as const)
   const rowCount = extents.at(-2) ?? 1
   if (isWhole) {

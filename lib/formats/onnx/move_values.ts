@@ -34,7 +34,7 @@ export interface MovedValues {
 }
 
 /**
- * Moves the initializers of all graphs and all tensors that are external now. Tensors with missing data, strings and
+ * Moves the initializers of all graphs, tensors of attributes where the options say so, and all tensors that are external now. Tensors with missing data, strings and
  * unknown types stay as they are.
  *
  * @param options - false: all values move into the model
@@ -46,20 +46,27 @@ export async function moveValues(
   path: string | undefined,
 ): Promise<MovedValues> {
   const data = options === false ? undefined : new ExternalData(checkExternalOptions(options))
-  const moves = [...denseFields(model.message)].flatMap((found) => moveOf(found, data) ?? [])
+  const fields = [...denseFields(model.message)]
+  const moves = (data?.hasNames ? mainFirst(fields) : fields).flatMap((found) => moveOf(found, data) ?? [])
   const siblings = (await data?.finish(path)) ?? []
   const replacements = new Replacements()
   for (const move of moves) replacements.set(move.owner, move.field, await planMove(move, data))
   return { replacements, siblings }
 }
 
+/** Initializers of the main graph first: they keep their names where a data file needs a name of its own for each tensor. */
+function mainFirst(fields: readonly TensorField[]): TensorField[] {
+  const isMain = ({ path }: TensorField): boolean => path.startsWith('graph.initializer[')
+  return [...fields.filter(isMain), ...fields.filter((field) => !isMain(field))]
+}
+
 function moveOf({ owner, field }: TensorField, data: ExternalData | undefined): Move | undefined {
   const isExternal = field.kind === 'message' && field.int('data_location') === LOCATION_EXTERNAL
-  const isInitializer = owner.type === 'GraphProto'
-  if (!isExternal && !(isInitializer && data)) return undefined
+  const mayMove = owner.type === 'GraphProto' || (owner.type === 'AttributeProto' && data?.takesAttributes)
+  if (!isExternal && !(mayMove && data)) return undefined
   const tensor = knownTensor(field)
   if (tensor?.kind !== 'dense' || !tensor.hasData) return undefined
-  if (data?.takes(tensor)) return { owner, field, tensor, range: data.add(tensor) }
+  if (data?.takes(tensor)) return { owner, field, tensor, range: data.add(tensor, tensor.name) }
   return isExternal ? { owner, field, tensor } : undefined
 }
 

@@ -176,12 +176,16 @@ export interface FieldStorage {
   readonly elements: number
   /** Bytes of a packed entry: the low bytes of the number. */
   readonly entryBytes: number
+  /** Low bits of an entry that are a code of packed storage, where an entry is less than a byte of it. */
+  readonly entryBits?: number
 }
 
 const ONE_BYTE = { field: 'int32_data', entries: 1, elements: 1, entryBytes: 1 } as const
+/** A code of 6 bits, whose bytes are packed elsewhere. */
+const ONE_CODE = { field: 'int32_data', entries: 1, elements: 1, entryBytes: 1, entryBits: 6 } as const
 const TWO_BYTES = { field: 'int32_data', entries: 1, elements: 1, entryBytes: 2 } as const
 
-/** Strings are stored in `string_data` only. An entry of a sub-byte type holds one packed byte. */
+/** Strings are stored in `string_data` only. An entry of a type of 2 or 4 bits holds one packed byte. */
 export const FIELD_STORAGE: Readonly<Record<Exclude<Dtype, 'string'>, FieldStorage>> = {
   float32: { field: 'float_data', entries: 1, elements: 1, entryBytes: 4 },
   float64: { field: 'double_data', entries: 1, elements: 1, entryBytes: 8 },
@@ -205,6 +209,8 @@ export const FIELD_STORAGE: Readonly<Record<Exclude<Dtype, 'string'>, FieldStora
   float8_e8m0fnu: ONE_BYTE,
   int4: { field: 'int32_data', entries: 1, elements: 2, entryBytes: 1 },
   uint4: { field: 'int32_data', entries: 1, elements: 2, entryBytes: 1 },
+  float6_e2m3fn: ONE_CODE,
+  float6_e3m2fn: ONE_CODE,
   float4_e2m1fn: { field: 'int32_data', entries: 1, elements: 2, entryBytes: 1 },
   int2: { field: 'int32_data', entries: 1, elements: 4, entryBytes: 1 },
   uint2: { field: 'int32_data', entries: 1, elements: 4, entryBytes: 1 },

@@ -63,6 +63,8 @@ const IR_OF_DTYPE: Readonly<Record<Dtype, number>> = {
   float8_e8m0fnu: 12,
   uint2: 13,
   int2: 13,
+  float6_e2m3fn: 14,
+  float6_e3m2fn: 14,
 }
 
 /** The first IR version with metadata of tensors. */
@@ -76,6 +78,7 @@ const OPSET_OF_IR: readonly (readonly [ir: number, opset: number])[] = [
   [11, 23],
   [12, 24],
   [13, 25],
+  [14, 28],
 ]
 
 /**
@@ -219,7 +222,7 @@ class Initializers {
     for (const tensor of this.#tensors) {
       this.ir = Math.max(this.ir, irOf(tensor))
       if (tensor.kind === 'dense' && tensor.hasData && data?.takes(tensor))
-        ranges.set(index, data.add(tensor))
+        ranges.set(index, data.add(tensor, this.#nameOf(tensor, index)))
       index++
     }
     this.siblings = (await data?.finish(path)) ?? []

@@ -46,14 +46,8 @@ export function checkEntry(
     report.omission('a rule', 'ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
     return { name, nameAt, shape: [], ...range, typeRank: undefined }
   }
-  const { bits, code, dtype: known } = TENSOR_CODES[rank]!
+  const { bits, code } = TENSOR_CODES[rank]!
   if (!checkSize({ extents, bits, code, at: offsets.at }, range, name, report)) return undefined
-  if (known === undefined) {
-    const path = tensorPath(name)
-    const message = `${path} has the dtype ${code}, which tilework does not support.`
-    report.omission('no rule', 'ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
-    return { name, nameAt, shape: [], ...range, typeRank: undefined }
-  }
   return { name, nameAt, shape: extents, ...range, typeRank: rank }
 }
 

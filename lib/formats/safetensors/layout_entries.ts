@@ -44,7 +44,7 @@ export function readLayoutEntries(
     const index = table.find(key.slice(LAYOUT_KEY_PREFIX.length))
     const entry = index === undefined ? undefined : table.at(index)
     const placement = entry
-      ? placementOf(text, entry.type.dtype!, entry.shape)
+      ? placementOf(text, entry.type.dtype, entry.shape)
       : 'it names no tensor of the file'
     if (typeof placement === 'string') {
       const message = `The layout entry ${quote(key)} is ignored: ${placement}.`

@@ -33,8 +33,7 @@ export const LENGTH_BYTES = 8
 export interface TensorCode {
   readonly code: string
   readonly bits: number
-  /** Absent for the 6-bit floats, which no tensor of tilework can be. */
-  readonly dtype?: SafetensorsDtype
+  readonly dtype: SafetensorsDtype
 }
 
 /**
@@ -44,6 +43,8 @@ export interface TensorCode {
 const POSITIONS: Readonly<Record<SafetensorsDtype, number>> = {
   bool: 0,
   float4_e2m1fn: 1,
+  float6_e2m3fn: 2,
+  float6_e3m2fn: 3,
   uint8: 4,
   int8: 5,
   float8_e5m2: 6,
@@ -64,16 +65,10 @@ const POSITIONS: Readonly<Record<SafetensorsDtype, number>> = {
   uint64: 21,
 }
 
-/** Types of the reference that no tensor of tilework has, by position. */
-const SIX_BIT_FLOATS = { 2: 'F6_E2M3', 3: 'F6_E3M2' }
-
 /** Element types in the order of the reference's enumeration. */
-export const TENSOR_CODES: readonly TensorCode[] = Object.values<TensorCode>({
-  ...Object.fromEntries(Object.entries(SIX_BIT_FLOATS).map(([at, code]) => [at, { code, bits: 6 }])),
-  ...Object.fromEntries(
-    Object.entries(POSITIONS).map(([dtype, at]) => [at, codeOf(dtype as SafetensorsDtype)]),
-  ),
-})
+export const TENSOR_CODES: readonly TensorCode[] = Object.values<TensorCode>(
+  Object.fromEntries(Object.entries(POSITIONS).map(([dtype, at]) => [at, codeOf(dtype as SafetensorsDtype)])),
+)
 
 function codeOf(dtype: SafetensorsDtype): TensorCode {
   const { safetensors, bits } = DTYPES[dtype]
@@ -87,7 +82,7 @@ export const RANK_OF_CODE: ReadonlyMap<string, number> = new Map(
 
 /** Position in {@link TENSOR_CODES} by element type. */
 export const RANK_OF_DTYPE: ReadonlyMap<Dtype, number> = new Map(
-  TENSOR_CODES.flatMap(({ dtype }, rank) => (dtype === undefined ? [] : [[dtype, rank] as const])),
+  TENSOR_CODES.map(({ dtype }, rank) => [dtype, rank]),
 )
 
 /** Maximum header size: the reference refuses more, so that no file makes it parse JSON for minutes. */

@@ -15,7 +15,7 @@ export interface WalkedFile {
 export function tensorOf({ source, header }: WalkedFile, index: number): StoredTensor {
   const { table, metadata, placements, dataStart } = header
   const { name, type, shape, begin } = table.at(index)!
-  const about = { source, start: dataStart + begin, dtype: type.dtype!, name, metadata }
+  const about = { source, start: dataStart + begin, dtype: type.dtype, name, metadata }
   return new StoredTensor({ ...about, shape, ...placements.get(index) })
 }
 

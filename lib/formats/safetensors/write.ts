@@ -177,7 +177,7 @@ function planTensor(tensor: Tensor, name: string, index: number): PlannedTensor 
   }
   const typeRank = RANK_OF_DTYPE.get(tensor.dtype)
   if (tensor.kind === 'string' || typeRank === undefined) {
-    const codes = TENSOR_CODES.flatMap(({ dtype }) => dtype ?? [])
+    const codes = TENSOR_CODES.map(({ dtype }) => dtype)
     throw unsupported(`${what} is ${tensor.dtype}; safetensors takes ${codes.join(', ')}.`)
   }
   checkHasData(tensor, what, FORMAT_NAME)

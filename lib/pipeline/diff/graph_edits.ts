@@ -99,7 +99,14 @@ function wholeNode(kind: 'added' | 'removed', graph: string, node: NodeDescripti
 }
 
 function placeOf({ operator, name, outputs }: NodeDescription): string {
-  return `${operator} "${name || (outputs[0] ?? '')}"`
+  return `${bounded(operator)} "${bounded(name || (outputs[0] ?? ''))}"`
+}
+
+/** Longest name in a place; longer ones are cut. Each edit of a node repeats its place, and a name may be as long as the file (CWE-400). */
+const MAX_PLACE_NAME = 1024
+
+function bounded(name: string): string {
+  return name.length <= MAX_PLACE_NAME ? name : `${name.slice(0, MAX_PLACE_NAME)}…`
 }
 
 interface MatchedNodes {

@@ -2,14 +2,11 @@
  * Whether a file is still the one of an earlier run: by length, modification time and inode, which cost one system call,
  * and by the hash of its bytes, which costs a read and decides where the time has changed.
  */
-import { randomUUID } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { readInto } from '../../bytes/fill_memory.js'
 import { createHasher } from '../../bytes/hasher.js'
 import { MemorySource } from '../../bytes/memory.js'
 import { bufferWithinBudget } from '../../bytes/memory_budget.js'
-import type { RemoteOptions } from '../../bytes/remote/remote_options.js'
-import { isRemoteSource, remoteState, remoteUrl } from '../../bytes/remote/schemes.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { systemError } from '../../bytes/system_error.js'
 import { throwIfAborted } from '../../cancel.js'
@@ -21,10 +18,11 @@ import { type OpenFile, openedFile } from '../open.js'
 export interface FileState {
   readonly bytes: number
   /**
-   * Modification time in nanoseconds since 1970, as text: it is larger than a double holds, and only compared. For an
-   * object under a URL its version.
+   * Modification time in nanoseconds since 1970, as text: it is larger than a double holds, and only compared. Of an object
+   * of another machine the tag of its version.
    */
   readonly mtime: string
+  /** Empty for an object of another machine. */
   readonly inode: string
 }
 
@@ -41,49 +39,13 @@ const CHUNK_BYTES = 4 * 1024 * 1024
 const MIN_CHUNK_BYTES = 4096
 
 /**
- * The state of a file, or of the object under a URL: its version in place of a time, and no inode. An object without a
- * version has a state that equals no other.
+ * Synchronous, because the call takes a few microseconds and its asynchronous form ten times as long.
  *
- * A file's is synchronous, because the call takes a few microseconds and its asynchronous form ten times as long.
- *
- * @throws TileworkError ERR_IO; ERR_ABORTED
+ * @throws TileworkError ERR_IO
  */
-export function fileState(path: string, remote?: RemoteOptions): FileState | Promise<FileState> {
-  const url = remoteUrl(path)
-  return url ? objectState(url, remote) : localState(path)
-}
-
-async function objectState(url: URL, remote: RemoteOptions | undefined): Promise<FileState> {
-  return stateOfObject(await remoteState(url, remote))
-}
-
-/** The state of an open object, which is the version that its bytes are of; undefined for a file. */
-export function openObjectState(file: OpenFile): FileState | undefined {
-  const source = openedFile(file)?.source
-  return source && isRemoteSource(source) ? stateOfObject(source) : undefined
-}
-
-function stateOfObject({ byteLength, version = randomUUID() }: ObjectVersion): FileState {
-  return { bytes: byteLength, mtime: version, inode: '' }
-}
-
-interface ObjectVersion {
-  readonly byteLength: number
-  readonly version?: string | undefined
-}
-
-function localState(path: string): FileState {
+export function fileState(path: string): FileState {
   const { size, mtimeNs, ino } = systemError.wrap(path, () => statSync(path, { bigint: true }))
   return { bytes: Number(size), mtime: String(mtimeNs), inode: String(ino) }
-}
-
-/** As `fileState`; undefined where the file cannot be inspected. */
-export async function tryFileState(path: string, remote?: RemoteOptions): Promise<FileState | undefined> {
-  try {
-    return await fileState(path, remote)
-  } catch {
-    return undefined
-  }
 }
 
 /**
@@ -92,7 +54,7 @@ export async function tryFileState(path: string, remote?: RemoteOptions): Promis
  */
 export function inputState(state: FileState): InputState {
   const { bytes, mtime, inode } = state
-  // The version of an object changes with every write.
+  // The tag of an object changes with each write.
   if (inode === '') return state
   const isFresh = BigInt(Date.now()) * 1_000_000n - BigInt(mtime) < MTIME_RESOLUTION_NS
   return isFresh ? { bytes, inode } : { bytes, mtime, inode }

@@ -5,10 +5,10 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, extname, join, relative, resolve } from 'node:path'
 import { pathOfUrl } from '../../bytes/open_source.js'
-import { isUrl, remoteUrl } from '../../bytes/remote/schemes.js'
-import { urlLabel } from '../../bytes/remote/url_scheme.js'
+import type { RemoteOptions } from '../../bytes/remote/remote_options.js'
+import { remoteUrl } from '../../bytes/remote/schemes.js'
 import { systemError } from '../../bytes/system_error.js'
-import { isInstance, readInput } from '../../caller_input.js'
+import { readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { yieldToEventLoop } from '../../event_loop.js'
@@ -16,9 +16,11 @@ import { formatByExtension } from '../../formats/registry.js'
 import { valueText } from '../../value_text.js'
 import { isPattern, type Match, matchPattern } from './pattern.js'
 import { isInside, type Located, RealPaths } from './real_paths.js'
+import { isUrlPattern, matchUrls, publicName, urlBaseName, urlOf } from './remote_files.js'
 
 /**
- * An input of a run: a path, a URL, or a pattern where no file has that name. A URL or `{ path }` is never taken as a pattern.
+ * An input of a run: a path or a URL, or a pattern of either where no file has that name. A `URL` and `{ path }` are never
+ * taken as a pattern.
  */
 export type ConvertInput = string | URL | { readonly path: string }
 
@@ -27,13 +29,13 @@ export type ConvertInputs = ConvertInput | Iterable<ConvertInput> | AsyncIterabl
 
 /** One file to convert. */
 export interface InputFile {
-  /** As the caller named it, or as the pattern matched it; of a URL its text. */
+  /** As the caller named it, or as the pattern matched it. */
   readonly path: string
-  /** Absolute, with links resolved; of a URL without its query. */
+  /** Absolute, with links resolved. */
   readonly real: string
   /** Path of its output, relative to the folder of outputs. */
   readonly name: string
-  /** Length in bytes when the list was made; 0 for URLs and where the file could not be inspected. For progress only. */
+  /** Length in bytes when the list was made; 0 where the file could not be inspected. For progress only. */
   readonly byteLength: number
 }
 
@@ -44,6 +46,8 @@ export interface InputSelection {
   /** Patterns omit files in this folder, because outputs of an earlier run are not inputs of the next. */
   readonly outDir: string
   readonly signal: AbortSignal | undefined
+  /** How objects of other machines are listed. */
+  readonly remote?: RemoteOptions
 }
 
 /** About 1 GiB of paths. A longer list can be converted in parts. */
@@ -75,30 +79,28 @@ function isSingle(inputs: ConvertInputs): inputs is ConvertInput {
   }
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `The inputs must be paths, patterns, file: URLs or an iterable of these; they are ${valueText(inputs)}.`,
+    `The inputs must be paths, patterns, URLs or an iterable of these; they are ${valueText(inputs)}.`,
   )
 }
 
 function checkBase(base: string): void {
-  if (remoteUrl(base)) return
+  if (urlOf(base)) return
   if (statSync(base, { throwIfNoEntry: false })?.isDirectory()) return
   const reason = existsSync(base) ? 'is not a folder' : 'does not exist'
   throw new TileworkError('ERR_ARGUMENT', `The base folder ${base} ${reason}.`)
 }
 
-/** The URL of an input on another machine. */
-function urlOf(input: ConvertInput): URL | undefined {
-  return typeof input === 'string' || isInstance(input, URL) ? remoteUrl(input) : undefined
-}
-
 /** Undefined for text, which may be a pattern. */
 function literalPath(input: ConvertInput): string | undefined {
   if (typeof input === 'string') return undefined
-  const path = readInput('An input', () => (input instanceof URL ? pathOfUrl(input) : input?.path))
+  const path = readInput('An input', () => {
+    if (input instanceof URL) return remoteUrl(input) ? input.href : pathOfUrl(input)
+    return input?.path
+  })
   if (typeof path === 'string') return path
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `An input must be a path, a pattern, a file: URL or { path }; it is ${valueText(input)}.`,
+    `An input must be a path, a pattern, a URL or { path }; it is ${valueText(input)}.`,
   )
 }
 
@@ -106,19 +108,18 @@ class InputList {
   readonly #files: InputFile[] = []
   readonly #paths = new RealPaths()
   readonly #selection: InputSelection
-  /** Undefined where outputs are objects. */
-  readonly #outDir: string | undefined
+  readonly #outDir: string
 
   constructor(selection: InputSelection) {
     this.#selection = selection
     const { outDir } = selection
-    this.#outDir = isUrl(outDir) ? undefined : this.#paths.folder(resolve(outDir))
+    this.#outDir = urlOf(outDir) ? outDir : this.#paths.folder(resolve(outDir))
   }
 
   async add(input: ConvertInput): Promise<void> {
-    const url = urlOf(input)
-    if (url) return this.#addObject(url)
     const path = literalPath(input)
+    const url = urlOf(path ?? (input as string))
+    if (url) return this.#addUrl(url, path === undefined ? (input as string) : undefined)
     if (path === undefined) {
       const text = input as string
       if (this.#paths.locate(text).stats === undefined && isPattern(text)) return this.#addMatches(text)
@@ -138,11 +139,6 @@ class InputList {
     await this.#push({ path, real, name: this.#nameBelowBase(path, name), byteLength: stats?.size ?? 0 })
   }
 
-  /** Nobody is asked for the object before it is its turn: a list may have a million. */
-  async #addObject(url: URL): Promise<void> {
-    await this.#push({ path: url.href, real: urlLabel(url), name: this.#nameBelowUrl(url), byteLength: 0 })
-  }
-
   async #push(file: InputFile): Promise<void> {
     this.#files.push(file)
     if (this.#files.length > MAX_FILES) {
@@ -154,17 +150,45 @@ class InputList {
   async #addMatches(pattern: string): Promise<void> {
     const { base, files } = await matchPattern(pattern, this.#selection.signal)
     // A search that starts among the outputs means the outputs.
-    const outDir = this.#outDir
-    const isOutput = (path: string): boolean => outDir !== undefined && isInside(path, outDir)
-    const isSearchOfOutputs = isOutput(this.#paths.folder(resolve(base)))
+    const isSearchOfOutputs = isInside(this.#paths.folder(resolve(base)), this.#outDir)
     let found = 0
     for (const match of files) {
       const located = this.#paths.locate(match.path)
-      if (!isSearchOfOutputs && isOutput(located.real)) continue
+      if (!isSearchOfOutputs && isInside(located.real, this.#outDir)) continue
       await this.#add(match, located)
       found++
     }
     if (found === 0) throw new TileworkError('ERR_ARGUMENT', `No file matches the pattern '${pattern}'.`)
+  }
+
+  /** @param text - of a URL that may be a pattern */
+  async #addUrl(url: URL, text: string | undefined): Promise<void> {
+    if (text === undefined || !isUrlPattern(text)) {
+      const name = this.#urlBelowBase(url, urlBaseName(url))
+      return this.#push({ path: url.href, real: url.href, name, byteLength: 0 })
+    }
+    const outputs = `${urlOf(this.#selection.outDir)?.href.replace(/\/$/, '')}/`
+    const isSearchOfOutputs = text.startsWith(outputs)
+    let found = 0
+    for await (const match of matchUrls(text, this.#selection.remote ?? {})) {
+      const { href } = match.url
+      if (!isSearchOfOutputs && href.startsWith(outputs)) continue
+      const name = this.#urlBelowBase(match.url, match.name)
+      await this.#push({ path: href, real: href, name, byteLength: match.byteLength })
+      found++
+    }
+    if (found === 0) throw new TileworkError('ERR_ARGUMENT', `No object matches the pattern '${text}'.`)
+  }
+
+  #urlBelowBase({ href }: URL, name: string): string {
+    const { base } = this.#selection
+    if (base === undefined) return name
+    const start = `${urlOf(base)?.href.replace(/\/$/, '')}/`
+    if (href.startsWith(start)) return decodeURIComponent(href.slice(start.length).replace(/[?#].*/s, ''))
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${publicName(href)} lies outside the base folder ${publicName(base)}.`,
+    )
   }
 
   #nameBelowBase(path: string, name: string): string {
@@ -175,35 +199,9 @@ class InputList {
     throw new TileworkError('ERR_ARGUMENT', `${path} lies outside the base folder ${base}.`)
   }
 
-  #nameBelowUrl(url: URL): string {
-    const { base } = this.#selection
-    const label = urlLabel(url)
-    const folder = base === undefined ? label.slice(0, label.lastIndexOf('/') + 1) : folderUrl(base)
-    const name = label.startsWith(folder) ? decodedName(label.slice(folder.length)) : undefined
-    if (name !== undefined && name !== '' && !name.split('/').includes('..')) return name
-    const reason = base === undefined ? 'names no object' : `lies outside the base ${base}`
-    throw new TileworkError('ERR_ARGUMENT', `${label} ${reason}.`)
-  }
-
   finish(): InputFile[] {
     const seen = new Set<string>()
     return this.#files.sort(byPath).filter(({ real }) => seen.size < seen.add(real).size)
-  }
-}
-
-/** The text that URLs below a folder start with. */
-function folderUrl(base: string): string {
-  const url = remoteUrl(base)
-  const label = url ? urlLabel(url) : base
-  return label.endsWith('/') ? label : `${label}/`
-}
-
-/** The name that a part of a URL spells; undefined where it spells none. */
-function decodedName(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -6,8 +6,6 @@
 import { closeSync, constants, fdatasync, fstatSync, openSync, read, readSync, writeSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { remoteUrl } from '../../bytes/remote/schemes.js'
-import { urlLabel } from '../../bytes/remote/url_scheme.js'
 import { systemError } from '../../bytes/system_error.js'
 import { isWindows, withSlashes } from '../../bytes/windows_names.js'
 import { TileworkError } from '../../errors.js'
@@ -21,6 +19,7 @@ import {
   VERSION_LINE,
 } from './manifest_line.js'
 import { splitRecords } from './records.js'
+import { publicName, urlOf } from './remote_files.js'
 
 /**
  * Fits a file of ten thousand parts or undone tensors of a few hundred bytes each, and bounds the memory for a file of
@@ -164,10 +163,9 @@ export class Manifest {
   }
 }
 
-/** A URL without its query. A path: relative to the manifest and with `/` on every system, so that a folder may be moved to another machine. */
+/** Relative to the manifest and with `/` on every system, so that a folder may be moved to another machine. */
 function keyOf(folder: string, output: string): string {
-  const url = remoteUrl(output)
-  if (url) return urlLabel(url)
+  if (urlOf(output)) return publicName(output)
   const path = relative(folder, resolve(output))
   return isWindows ? withSlashes(path) : path
 }

@@ -1,23 +1,15 @@
 /** The manifest entry of a finished file: how it is made, and when it still holds. */
 import { basename, dirname, join, resolve } from 'node:path'
-import type { RemoteOptions } from '../../bytes/remote/remote_options.js'
-import { remoteUrl, siblingUrl } from '../../bytes/remote/schemes.js'
-import { urlLabel } from '../../bytes/remote/url_scheme.js'
+import { isRemoteSource, siblingUrl } from '../../bytes/remote/schemes.js'
+import { TileworkError } from '../../errors.js'
 import type { FormatName } from '../../formats/registry.js'
 import type { ConvertResult } from '../convert.js'
 import type { OpenFile } from '../open.js'
 import { pathBeside, type UndoConversion } from '../undo.js'
-import {
-  contentHash,
-  type FileState,
-  fileState,
-  inputState,
-  isUnchanged,
-  partsOf,
-  tryFileState,
-} from './file_state.js'
+import { contentHash, type FileState, fileState, inputState, isUnchanged, partsOf } from './file_state.js'
 import type { ManifestEntry, UndoNote } from './manifest_line.js'
 import type { FilePair } from './output_paths.js'
+import { objectState, publicName, urlOf } from './remote_files.js'
 
 /** An open input, with its state from before it was opened. */
 export interface InspectedInput {
@@ -31,31 +23,36 @@ export interface FinishedFiles {
   get(output: string): ManifestEntry | undefined
 }
 
-/** What an entry depends on beside the files. */
-export interface EntryOptions {
-  /** Hash of the options that decide the output, see `settingsHash`. */
-  readonly settings: string
-  /** How URLs are asked for the state of their objects. */
-  readonly remote: RemoteOptions | undefined
-}
-
 type InputParts = NonNullable<ManifestEntry['input']['parts']>
 
 /** The entry of an output that is still as it was written, by a run with the same settings. */
 export async function currentEntry(
   finished: FinishedFiles | undefined,
   output: string,
-  { settings, remote }: EntryOptions,
+  settings: string,
+  stateOf: StateOf,
 ): Promise<ManifestEntry | undefined> {
   const entry = finished?.get(output)
   if (entry?.settings !== settings) return undefined
   const { parts = [], ...main } = entry.output
-  const files = [main, ...parts.map((part) => ({ ...part, path: beside(output, part.name) }))]
-  const [, ...paths] = files.map(({ path }) => path)
-  for (const [index, path] of [output, ...paths].entries()) {
-    if (!isSameOutput(files[index]!, await tryFileState(path, remote))) return undefined
+  if (!isSameOutput(main, await tryState(output, stateOf))) return undefined
+  for (const part of parts) {
+    if (!isSameOutput(part, await tryState(beside(output, part.name), stateOf))) return undefined
   }
   return entry
+}
+
+/** The state of a file, or of an object of another machine. @throws TileworkError ERR_IO */
+export type StateOf = (path: string) => FileState | Promise<FileState>
+
+/** Undefined where the file cannot be inspected. */
+async function tryState(path: string, stateOf: StateOf): Promise<FileState | undefined> {
+  try {
+    return await stateOf(path)
+  } catch (error) {
+    if (error instanceof TileworkError && error.code === 'ERR_ABORTED') throw error
+    return undefined
+  }
 }
 
 /** The inode is ignored: an output that was copied with its modification time is still the output. */
@@ -68,13 +65,18 @@ export async function isSameInput(
   { input }: ManifestEntry,
   path: string,
   state: FileState,
-  remote: RemoteOptions | undefined,
+  stateOf: StateOf,
 ): Promise<boolean> {
-  if (input.path !== absolutePath(path) || !isUnchanged(input, state)) return false
+  if (input.path !== notedPath(path) || !isUnchanged(input, state)) return false
   for (const part of input.parts ?? []) {
-    if (!isUnchanged(part, await tryFileState(beside(path, part.name), remote))) return false
+    if (!isUnchanged(part, await tryState(beside(path, part.name), stateOf))) return false
   }
   return true
+}
+
+/** A path or URL as an entry names it: absolute; a URL without its secrets. */
+export function notedPath(path: string): string {
+  return urlOf(path) ? publicName(path) : resolve(path)
 }
 
 /**
@@ -85,10 +87,10 @@ export async function renewEntry(
   entry: ManifestEntry,
   input: InspectedInput,
   signal: AbortSignal | undefined,
-  remote: RemoteOptions | undefined,
 ): Promise<ManifestEntry | undefined> {
-  if (entry.input.bytes !== input.state.bytes) return undefined
-  const parts = await inputParts(input, remote)
+  // The bytes of an object are those of its tag; hashing them would be a second download.
+  if (urlOf(input.pair.input) || entry.input.bytes !== input.state.bytes) return undefined
+  const parts = inputParts(input)
   const sha256 = await contentHash(input.file, signal)
   if (sha256 !== entry.input.sha256) return undefined
   const output = { ...entry.output, path: input.pair.output }
@@ -100,20 +102,15 @@ export function inputNote(
   parts: InputParts,
   sha256: string,
 ): ManifestEntry['input'] {
-  return { path: absolutePath(pair.input), ...inputState(state), sha256, ...(parts.length > 0 && { parts }) }
+  return { path: notedPath(pair.input), ...inputState(state), sha256, ...(parts.length > 0 && { parts }) }
 }
 
 /** The state of each other file that the input has referred to so far. */
-export function inputParts(
-  { file, pair }: InspectedInput,
-  remote: RemoteOptions | undefined,
-): Promise<InputParts> {
-  return Promise.all(
-    partsOf(file).map(async ([name]) => ({
-      name,
-      ...inputState(await fileState(beside(pair.input, name), remote)),
-    })),
-  )
+export function inputParts({ file, pair }: InspectedInput): InputParts {
+  return partsOf(file).map(([name, source]) => {
+    const state = isRemoteSource(source) ? objectState(source) : fileState(beside(pair.input, name))
+    return { name, ...inputState(state) }
+  })
 }
 
 /** The state of a complete output. Where the input has parts the output is opened to find its own. */
@@ -121,23 +118,20 @@ export async function outputNote(
   { file, pair }: InspectedInput,
   { format, undo }: ConvertResult,
   open: (path: string) => Promise<OpenFile>,
-  remote: RemoteOptions | undefined,
+  stateOf: StateOf,
 ): Promise<ManifestEntry['output']> {
   const notes = undo.map(undoNote)
   const main = {
     path: pair.output,
     format,
-    ...(await fileState(pair.output, remote)),
+    ...(await stateOf(pair.output)),
     ...(notes.length > 0 && { undo: notes }),
   }
   if (partsOf(file).length === 0) return main
   const output = await open(pair.output)
   try {
     const parts = await Promise.all(
-      partsOf(output).map(async ([name]) => ({
-        name,
-        ...(await fileState(beside(pair.output, name), remote)),
-      })),
+      partsOf(output).map(async ([name]) => ({ name, ...(await stateOf(beside(pair.output, name))) })),
     )
     return parts.length > 0 ? { ...main, parts } : main
   } finally {
@@ -164,12 +158,7 @@ export function skippedResult(
 }
 
 function beside(path: string, name: string): string {
-  const url = remoteUrl(path)
-  return url ? siblingUrl(url, name).href : join(dirname(path), name)
-}
-
-/** A path as every folder sees it; a URL without its query, which may be a secret. */
-function absolutePath(path: string): string {
-  const url = remoteUrl(path)
-  return url ? urlLabel(url) : resolve(path)
+  const url = urlOf(path)
+  if (url) return siblingUrl(url, name).href
+  return join(dirname(path), name)
 }

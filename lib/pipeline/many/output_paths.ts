@@ -1,11 +1,11 @@
 /** Output paths: each input gets its own, and no output replaces an input. */
 import { extname, join, resolve } from 'node:path'
-import { isUrl, remoteUrl, siblingUrl } from '../../bytes/remote/schemes.js'
-import { isWindows, withSlashes } from '../../bytes/windows_names.js'
+import { isWindows } from '../../bytes/windows_names.js'
 import { TileworkError } from '../../errors.js'
 import { extensionOf, formatByExtension } from '../../formats/registry.js'
 import type { InputFile } from './input_list.js'
 import { RealPaths } from './real_paths.js'
+import { publicName, urlBelow, urlOf } from './remote_files.js'
 
 /** An input with the path of its output. */
 export interface FilePair {
@@ -30,38 +30,35 @@ export interface OutputTarget {
  */
 export function pairOutputs(inputs: readonly InputFile[], target: OutputTarget): FilePair[] {
   const paths = new RealPaths()
-  const inputsByReal = new Map(inputs.map(({ path, real }) => [sameName(real), path]))
+  const folder = urlOf(target.outDir)
+  const realOf = (path: string): string => (urlOf(path) ? path : sameName(paths.locate(resolve(path)).real))
+  const inputsByReal = new Map(inputs.map(({ path, real }) => [urlOf(path) ? real : sameName(real), path]))
   const reserved = new Map(
     [...(target.reserved ?? [])].map(([path, what]) => [sameName(paths.locate(path).real), what]),
   )
   const taken = new Map<string, string>()
   return inputs.map((input) => {
-    const output = outputOf(target, input.name)
-    const key = isUrl(output) ? output : sameName(paths.locate(resolve(output)).real)
+    const name = withExtension(input.name, target.extension)
+    const output = folder ? urlBelow(folder, name) : join(target.outDir, name)
+    const key = realOf(output)
     const other = taken.get(key)
     if (other !== undefined) {
       refuse(
-        `${other} and ${input.path} would both be written to ${output}; set base to a folder above both to keep their paths.`,
+        `${publicName(other)} and ${publicName(input.path)} would both be written to ${publicName(output)}; set base to a folder above both to keep their paths.`,
       )
     }
     const replaced = inputsByReal.get(key)
     if (replaced !== undefined) {
-      const whose = replaced === input.path ? '' : ` with the output of ${input.path}`
-      refuse(`${output} would overwrite the input ${replaced}${whose}; write to another folder.`)
+      const whose = replaced === input.path ? '' : ` with the output of ${publicName(input.path)}`
+      refuse(
+        `${publicName(output)} would overwrite the input ${publicName(replaced)}${whose}; write to another folder.`,
+      )
     }
     const what = reserved.get(key)
     if (what !== undefined) refuse(`The output of ${input.path} would replace ${what}.`)
     taken.set(key, input.path)
     return { input: input.path, output, byteLength: input.byteLength }
   })
-}
-
-function outputOf({ outDir, extension }: OutputTarget, name: string): string {
-  const file = withExtension(name, extension)
-  const url = remoteUrl(outDir)
-  if (!url) return join(outDir, file)
-  if (!url.pathname.endsWith('/')) url.pathname += '/'
-  return siblingUrl(url, isWindows ? withSlashes(file) : file).href
 }
 
 /** The path below the folder of outputs, with the extension of the format that is written. */

@@ -31,7 +31,7 @@ export interface Matches {
 }
 
 /** The characters that start a wildcard, unless a backslash escapes them. */
-const WILDCARD = /(?<!\\)(?:[*?[{]|[!+@]\()/
+export const WILDCARD = /(?<!\\)(?:[*?[{]|[!+@]\()/
 
 /** True for text with wildcards, which `convertMany` expands unless a file has that name. A URL may have a query instead. */
 export function isPattern(text: string): boolean {
@@ -60,6 +60,12 @@ export async function matchPattern(pattern: string, signal: AbortSignal | undefi
       cause,
     })
   }
+}
+
+/** What decides whether a name below the base of a pattern matches its tail. */
+export async function matcherOf(tail: string): Promise<(name: string) => boolean> {
+  const { default: picomatch } = await import('picomatch')
+  return compile(escapeNegation(tail), picomatch).isMatch
 }
 
 /** A pattern without its base. */
@@ -136,7 +142,7 @@ function portable(pattern: string): string {
   return isWindows ? withSlashes(pattern) : pattern
 }
 
-function splitPattern(pattern: string): SplitPattern {
+export function splitPattern(pattern: string): SplitPattern {
   // A brace may contain slashes and must stay whole: {a/b,c}/*.btf has no folder before its wildcard.
   const cut = pattern.lastIndexOf('/', pattern.search(WILDCARD))
   if (cut === -1) return { base: '', tail: pattern }

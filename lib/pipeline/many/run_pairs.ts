@@ -4,17 +4,15 @@
  */
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { isUrl } from '../../bytes/remote/schemes.js'
 import { systemError } from '../../bytes/system_error.js'
 import { TileworkError } from '../../errors.js'
 import { yieldToEventLoop } from '../../event_loop.js'
 import type { ConvertResult } from '../convert.js'
 import type { OpenFile } from '../open.js'
-import { contentHash, fileState, openObjectState, partsOf } from './file_state.js'
+import { contentHash, partsOf } from './file_state.js'
 import type { Manifest } from './manifest.js'
 import {
   currentEntry,
-  type EntryOptions,
   type FinishedFiles,
   type InspectedInput,
   inputNote,
@@ -22,10 +20,12 @@ import {
   isSameInput,
   outputNote,
   renewEntry,
+  type StateOf,
   skippedResult,
 } from './manifest_entry.js'
 import type { ManifestEntry } from './manifest_line.js'
 import type { FilePair } from './output_paths.js'
+import { urlOf } from './remote_files.js'
 import { runJobs, type Verdict } from './run_jobs.js'
 
 /** How a file ended. */
@@ -52,15 +52,20 @@ export interface RunPairsOptions {
   readonly signal: AbortSignal | undefined
   /** Converts one file. Never rejects; undefined where nothing was done because the run ends. */
   perform(pair: FilePair): Promise<Finished | undefined>
-  onEnd(pair: FilePair, outcome: PairOutcome): void
+  /** @param seconds - that `perform` took */
+  onEnd(pair: FilePair, outcome: PairOutcome, seconds: number): void
 }
 
 /** How one file is converted on this machine. */
-export interface PairConversion extends EntryOptions {
+export interface PairConversion {
   /** Entries of earlier runs, by which files are skipped. Undefined also where no entry is wanted of this one. */
   readonly finished: FinishedFiles | undefined
+  /** Hash of the options that decide the output, see `settingsHash`. */
+  readonly settings: string
   readonly signal: AbortSignal | undefined
   open(path: string): Promise<OpenFile>
+  /** The state of an input or output. */
+  readonly stateOf: StateOf
   /** Writes the output. It is complete under its name when this resolves, and untouched when it rejects. */
   convert(file: OpenFile, pair: FilePair): Promise<ConvertResult>
 }
@@ -86,6 +91,7 @@ export async function runPairs(
   await runJobs(pairs, options.jobs, async (pair): Promise<Verdict> => {
     if (++started % FILES_PER_YIELD === 0) await yieldToEventLoop()
     if (options.signal?.aborted) return 'stop'
+    const startedAt = performance.now()
     const finished = await options.perform(pair)
     if (!finished) return 'stop'
     const { note } = finished
@@ -99,7 +105,7 @@ export async function runPairs(
     }
     if (outcome.status === 'failed' && options.signal?.aborted && isAbort(outcome.error)) return 'stop'
     if (outcome.status === 'failed' && verdict === 'stop') reason ??= { error: outcome.error }
-    options.onEnd(pair, outcome)
+    options.onEnd(pair, outcome, (performance.now() - startedAt) / 1000)
     return verdict
   })
   return reason
@@ -129,21 +135,18 @@ export async function convertPair(
 ): Promise<Finished> {
   let file: OpenFile | undefined
   try {
-    const { finished, remote } = options
-    const entry = await currentEntry(finished, pair.output, options)
-    // Inspected before the file is opened: a write after that changes the time, and the entry no longer matches. An object
-    // that is open has the state of the version that is read, which takes no request.
-    const isInspected = finished !== undefined && (entry !== undefined || !isUrl(pair.input))
-    const before = isInspected ? await fileState(pair.input, remote) : undefined
-    if (entry && before && (await isSameInput(entry, pair.input, before, remote))) return skipped(pair, entry)
+    const { finished, settings, stateOf } = options
+    const entry = await currentEntry(finished, pair.output, settings, stateOf)
+    // Inspected before the file is opened: a write after that changes the time, and the entry no longer matches.
+    const state = finished && (await stateOf(pair.input))
+    if (entry && state && (await isSameInput(entry, pair.input, state, stateOf))) return skipped(pair, entry)
     file = await options.open(pair.input)
-    const state = finished && (openObjectState(file) ?? before)
     if (!state) {
       const result = await convertInFolder(file, pair, options, folders)
       return { outcome: { status: 'written', result } }
     }
     const input = { file, pair, state }
-    const renewed = entry && (await renewEntry(entry, input, options.signal, remote))
+    const renewed = entry && (await renewEntry(entry, input, options.signal))
     if (renewed) return { ...skipped(pair, renewed), note: renewed }
     return await convertAndNote(input, options, folders)
   } catch (error) {
@@ -163,13 +166,15 @@ export async function skipPair(
 ): Promise<Finished | undefined> {
   let file: OpenFile | undefined
   try {
-    const entry = await currentEntry(options.finished, pair.output, options)
+    const { finished, settings, stateOf } = options
+    const entry = await currentEntry(finished, pair.output, settings, stateOf)
     if (!entry) return undefined
-    const state = await fileState(pair.input, options.remote)
-    if (await isSameInput(entry, pair.input, state, options.remote)) return skipped(pair, entry)
-    if (entry.input.bytes !== state.bytes) return undefined
+    const state = await stateOf(pair.input)
+    if (await isSameInput(entry, pair.input, state, stateOf)) return skipped(pair, entry)
+    // `renewEntry` would refuse, after the file was opened.
+    if (urlOf(pair.input) || entry.input.bytes !== state.bytes) return undefined
     file = await options.open(pair.input)
-    const renewed = await renewEntry(entry, { file, pair, state }, options.signal, options.remote)
+    const renewed = await renewEntry(entry, { file, pair, state }, options.signal)
     return renewed && { ...skipped(pair, renewed), note: renewed }
   } catch (error) {
     return { outcome: { status: 'failed', stage: 'open', error } }
@@ -189,7 +194,7 @@ async function convertInFolder(
   folders: Set<string>,
 ): Promise<ConvertResult> {
   const folder = dirname(pair.output)
-  if (!isUrl(pair.output) && !folders.has(folder)) {
+  if (!urlOf(pair.output) && !folders.has(folder)) {
     await systemError.wrapAsync(folder, () => mkdir(folder, { recursive: true }))
     folders.add(folder)
   }
@@ -203,14 +208,15 @@ async function convertAndNote(
   folders: Set<string>,
 ): Promise<Finished> {
   const { file, pair } = input
-  const parts = await inputParts(input, options.remote)
+  const parts = inputParts(input)
   let hasFailed = false
   const [conversion, hash] = await Promise.allSettled([
     convertInFolder(file, pair, options, folders).catch((error: unknown) => {
       hasFailed = true
       throw error
     }),
-    contentHash(file, options.signal, () => !hasFailed),
+    // Another download, where the tag says as much.
+    urlOf(pair.input) ? '' : contentHash(file, options.signal, () => !hasFailed),
   ])
   if (conversion.status === 'rejected') throw conversion.reason
   if (hash.status === 'rejected') throw hash.reason
@@ -220,7 +226,7 @@ async function convertAndNote(
   if (partsOf(file).length !== parts.length) return { outcome }
   // Nor where tensors are missing: every run says so until the input is whole.
   if (result.findings.some(({ omitsTensor }) => omitsTensor)) return { outcome }
-  const output = await outputNote(input, result, options.open, options.remote)
+  const output = await outputNote(input, result, options.open, options.stateOf)
   return {
     outcome,
     note: { input: inputNote(input, parts, hash.value), output, settings: options.settings },

@@ -2,13 +2,14 @@
 import { TileworkError } from '../../errors.js'
 import type { SaveProgress } from '../progress.js'
 import type { FilePair } from './output_paths.js'
+import { publicName } from './remote_files.js'
 
 /** Failures with the same error code. */
 export interface FailureGroup {
   /** Error code, or `ERR_INTERNAL` for anything that is not a TileworkError. */
   readonly code: string
   readonly count: number
-  /** Path of the first input that failed with this code. */
+  /** Path of the first input that failed with this code, a URL without its query. */
   readonly first: string
 }
 
@@ -75,7 +76,7 @@ export class Tally {
     const code = error instanceof TileworkError ? error.code : 'ERR_INTERNAL'
     const others = this.#failures.filter((group) => group.code !== code)
     const known = this.#failures.find((group) => group.code === code)
-    const group = { code, count: (known?.count ?? 0) + 1, first: known?.first ?? pair.input }
+    const group = { code, count: (known?.count ?? 0) + 1, first: known?.first ?? publicName(pair.input) }
     this.#failures = [...others, group].sort((one, other) => other.count - one.count)
   }
 

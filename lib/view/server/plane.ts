@@ -2,6 +2,7 @@
  * A plane of a tensor: all elements along two axes, at one index of every other axis. A tensor of one axis is a plane of one row,
  * a scalar one of one element.
  */
+import { isMovable } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { tensor as createTensor } from '../../tensor/from_values.js'
 import { materialize } from '../../tensor/materialize.js'
@@ -79,16 +80,16 @@ export function partOf(tensor: DenseTensor, plane: Plane, rows: Span, columns: S
   return slice(tensor, ranges)
 }
 
-/** Most elements of two bits that are unpacked. */
+/** Most elements of 2 or 6 bits that are unpacked. */
 const MAX_UNPACKED = 2 ** 26
 
 const unpacked = new WeakMap<DenseTensor, Promise<DenseTensor>>()
 
-/** The tensor, or one that has slices: elements of two bits have none. */
+/** The tensor, or one that has slices: elements of 2 and 6 bits have none. */
 export async function sliceable(tensor: DenseTensor): Promise<DenseTensor> {
-  if (tensor.dtype !== 'int2' && tensor.dtype !== 'uint2') return tensor
+  if (isMovable(tensor.dtype)) return tensor
   if (tensor.size > MAX_UNPACKED) {
-    const message = `tensor "${tensor.name}" has ${tensor.size} elements of two bits; at most ${MAX_UNPACKED} can be shown.`
+    const message = `tensor "${tensor.name}" of ${tensor.dtype} has ${tensor.size} elements; at most ${MAX_UNPACKED} can be shown.`
     throw new TileworkError('ERR_LIMIT', message)
   }
   const wide = unpacked.get(tensor) ?? untilRejected(unpack(tensor), () => void unpacked.delete(tensor))

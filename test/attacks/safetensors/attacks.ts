@@ -240,9 +240,6 @@ const NAMES: readonly Attack[] = [
   named(7, 'dtype-constructor', 'a name that every object of JavaScript has', 'ERR_DTYPE', () =>
     entry({ dtype: 'constructor' }),
   ),
-  legal(7, 'dtype-of-six-bits', 'legal, and no element type of tilework: its tensor is left out', () =>
-    safetensorsFile(headerText([{ name: 'a', dtype: 'F6_E3M2', shape: [4], offsets: [0, 3] }]), [1, 2, 3]),
-  ),
 ]
 
 const NUMBERS: readonly Attack[] = [

@@ -1,18 +1,14 @@
 /** `open('https://…')`: what is asked for, what is repeated, what is refused. The server is real, on loopback. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openRemote } from '../../../lib/bytes/remote/schemes.js'
 import type { ByteSource } from '../../../lib/index.js'
 import { type OpenOptions, open, serialize, slice, tensor } from '../../../lib/index.js'
 import { runCli } from '../../cli/run_cli.js'
-import { temporaryFolder } from '../../cli/temporary_folder.js'
 import { addModel } from '../../formats/onnx/small_model.js'
 import { RangeServer } from './range_server.js'
 
 const MIB = 1024 ** 2
-const inFolder = temporaryFolder()
 const server = new RangeServer()
 const other = new RangeServer()
 beforeAll(async () => {
@@ -144,48 +140,6 @@ describe('reads', () => {
     const { code, stdout, stderr } = await runCli(['inspect', `${url}?key=1`])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('Add')
-  })
-
-  it('many objects are converted into a folder, and skipped while their version is the same', async () => {
-    const one = server.put('/a/xy.npy', await serialize(tensor(Float32Array.of(1, 2)), { format: 'npy' }))
-    const two = server.put('/a/b/z.npy', await serialize(tensor(Float32Array.of(3, 4)), { format: 'npy' }))
-    const out = inFolder('many')
-    const args = [
-      'convert',
-      one,
-      `${two}?sig=secret`,
-      one,
-      '--out-dir',
-      out,
-      '--base',
-      new URL('.', one).href,
-    ]
-    expect(await runCli(args)).toMatchObject({ code: 0, stderr: expect.stringContaining('Wrote 2 files') })
-    expect(readdirSync(out, { recursive: true }).toSorted()).toEqual([
-      '.tilework-manifest.jsonl',
-      'b',
-      join('b', 'z.npy'),
-      'xy.npy',
-    ])
-    expect(readFileSync(join(out, '.tilework-manifest.jsonl'), 'utf8')).not.toContain('secret')
-    expect(await runCli(args)).toMatchObject({ stderr: expect.stringContaining('2 skipped') })
-    const changed = await serialize(tensor(Float32Array.of(5, 6)), { format: 'npy' })
-    server.put('/a/xy.npy', changed, { etag: '"2"' })
-    expect(await runCli(args)).toMatchObject({ stderr: expect.stringMatching(/Wrote 1 file.*1 skipped/) })
-  })
-
-  it.each([
-    ['a base that an object is not below', ['--base', 'https://elsewhere/']],
-    ['a folder of objects without a manifest', ['--out-dir', 's3://bucket/out']],
-  ])('many objects: %s is refused', async (_, more) => {
-    const args = [
-      'convert',
-      'https://127.0.0.1/a.npy',
-      'https://127.0.0.1/b.npy',
-      '--out-dir',
-      inFolder('none'),
-    ]
-    expect(await runCli([...args, ...more])).toMatchObject({ code: 64 })
   })
 
   it('with addresses "public" a host on this machine is refused before a request', async () => {
@@ -362,6 +316,10 @@ describe('redirects', () => {
     ['http://[::1]/', /not a public address/],
     ['http://[::ffff:10.0.0.1]/', /not a public address/],
     ['http://0x7f.1/', /127\.0\.0\.1, which is not a public address/],
+    ['http://0177.0.0.1/', /127\.0\.0\.1, which is not a public address/],
+    ['http://2130706433/', /127\.0\.0\.1, which is not a public address/],
+    ['http://[64:ff9b::7f00:1]/', /not a public address/],
+    ['http://[fe80::1]/', /not a public address/],
     ['http://169.254.169.254/latest/meta-data', /not a public address/],
     ['file:///etc/passwd', /the scheme "file:"/],
     ['data:,x', /the scheme "data:"/],
@@ -400,7 +358,7 @@ describe('redirects', () => {
 
 it.each([
   'https://user:secret@ho st/x?sig=secret',
-  'gs://user:secret@host/x?sig=secret',
+  'gopher://user:secret@host/x?sig=secret',
   'https://user:secret@host:99999/',
 ])('secrets of %s are in no error', async (url) => {
   const error = await open(url).catch((reason: Error) => reason)
@@ -438,6 +396,28 @@ describe('hostile answers', () => {
       code: expect.stringMatching(/^ERR_(IO|UNSUPPORTED)$/),
     })
     expect(server.requests).toHaveLength(1)
+  })
+
+  it('a content-range without a length says so', async () => {
+    server.fault = (_request, response) => {
+      response.writeHead(206, { 'content-range': 'bytes 0-4/*' }).end('12345')
+      return true
+    }
+    await expect(open(server.url('/a'))).rejects.toThrow(/which does not say the length of the object\.$/)
+  })
+
+  it('headers of a caller cannot add others, and headers without end are not received', async () => {
+    const url = server.put('/a', pattern(10))
+    const headers = { a: 'b\r\nauthorization: stolen' }
+    await expect(open(url, { remote: { headers } })).rejects.toMatchObject({
+      code: expect.stringMatching(/^ERR_/),
+    })
+    expect(server.requests).toHaveLength(0)
+    server.fault = (_request, response) => {
+      response.writeHead(206, { 'x-long': 'x'.repeat(100_000) }).end()
+      return true
+    }
+    await expect(open(url, { remote: { retries: 0 } })).rejects.toMatchObject({ code: 'ERR_IO' })
   })
 
   it.each([

@@ -55,6 +55,12 @@ async function partsOf(made: OnnxModel): Promise<readonly (readonly string[])[]>
   return [[...graph.inputNames], [...graph.outputNames], graph.nodes.map(({ opType }) => opType)]
 }
 
+const shaped = (...shape: readonly (number | string | null)[]): ValueType => ({
+  kind: 'tensor',
+  dtype: 'float32',
+  shape,
+})
+
 describe('mergeModels', () => {
   it('connects all outputs to all inputs', async () => {
     const ioMap = [
@@ -225,6 +231,33 @@ describe('mergeModels', () => {
     expect(() => mergeModels(first(), other(), options as never)).toThrow(text)
   })
 
+  it.each<[string, ValueType, ValueType, boolean]>([
+    ['another rank', shaped(2, 3), shaped(2, 3, 1), false],
+    ['another extent', shaped(2, 3), shaped(2, 4), false],
+    ['an open extent', shaped('N', 3), shaped(2, 3), true],
+    ['another name of an extent', shaped('N', 3), shaped('M', null), true],
+    ['any rank', { kind: 'tensor', dtype: 'float32' }, shaped(2), true],
+    ['a sequence', { kind: 'sequence', of: shaped(2) }, shaped(2), false],
+    [
+      'sequences of other tensors',
+      { kind: 'sequence', of: shaped(2) },
+      { kind: 'sequence', of: shaped(3) },
+      false,
+    ],
+    ['equal sequences', { kind: 'sequence', of: shaped(2) }, { kind: 'sequence', of: shaped(2) }, true],
+  ])('connects an output to an input that may have its shape: %s', (_, from, to, isPossible) => {
+    const [one, other] = [OnnxModel.create(), OnnxModel.create()]
+    one.graph.addInput('a', from)
+    one.graph.addNode({ opType: 'Identity', inputs: ['a'], outputs: ['b'] })
+    one.graph.addOutput('b', from)
+    other.graph.addInput('c', to)
+    other.graph.addNode({ opType: 'Identity', inputs: ['c'], outputs: ['d'] })
+    other.graph.addOutput('d', to)
+    const merged = () => mergeModels(one, other, { ioMap: [['b', 'c']] })
+    if (isPossible) expect([...merged().graph.outputNames]).toEqual(['d'])
+    else expect(merged).toThrow(/^The output "b" is .*, and the input "c" takes .*\.$/)
+  })
+
   it('refuses an output of another type', () => {
     const other = second()
     other.graph.setType('B01', { ...FLOAT, dtype: 'int64' } as ValueType)
@@ -385,6 +418,25 @@ describe('addPrefix', () => {
     expect(namesOf(file.onnx!)).toEqual(namesOf(made))
   })
 
+  it('renames types of values that are gone, so that a model with them can be merged with itself', () => {
+    const made = model(
+      ['A'],
+      ['B'],
+      [
+        ['Neg', ['A'], 'gone'],
+        ['Neg', ['A'], 'B'],
+      ],
+    )
+    made.graph.setType('gone', FLOAT)
+    const stale = made.graph.message.messages('value_info')[0]!
+    stale.setText('name', 'stale')
+    const other = made.copy()
+    const merged = mergeModels(made, other, { prefix2: 'p/' })
+    expect(merged.graph.valueInfo.map(({ name }) => name)).toEqual(['stale', 'p/stale'])
+    made.addPrefix('q/', { values: false })
+    expect(made.graph.valueInfo.map(({ name }) => name)).toEqual(['stale'])
+  })
+
   it('renames the kinds of names that are chosen', () => {
     const none = {
       nodes: false,
@@ -456,6 +508,26 @@ describe('expandOutputDims', () => {
       expect(made.graph.producerOf(sub.inputs[0]!)!.opType).toBe('Add')
       expect(made.inferShapes().conflicts).toEqual([])
     }
+  })
+
+  it('refuses an output without a declared type that is a sequence, and leaves a tensor without one open', () => {
+    const made = model(
+      ['A'],
+      [],
+      [
+        ['Neg', ['A'], 'B'],
+        ['SplitToSequence', ['A'], 'C'],
+      ],
+      { opset: 17 },
+    )
+    made.graph.addOutput('B', { kind: 'none' })
+    expect(() => made.copy().expandOutputDims(3)).toThrow('takes -3 to 2')
+    const list = made.copy()
+    list.graph.addOutput('C', { kind: 'none' })
+    expect(() => list.expandOutputDims(0)).toThrow('The output "C" is no dense tensor')
+    made.expandOutputDims(0)
+    expect(made.graph.typeOf('B')).toEqual({ kind: 'none' })
+    expect(made.inferTypes().get('B')).toEqual({ kind: 'tensor', dtype: 'float32', shape: [1, 'N', 'M'] })
   })
 
   it('refuses an axis outside of the rank, and outputs that no node computes', () => {

@@ -349,6 +349,22 @@ describe('saving', () => {
     expect(readdirSync(join(folder, 'copy'))).toEqual(['w.bin'])
   })
 
+  it('replaces the data of the model that it replaces, where no other model names them', async () => {
+    writeData('model/w.bin')
+    mkdirSync(join(folder, 'copy'))
+    const target = join(folder, 'copy', 'n.onnx')
+    using file = await open(writeModel({ location: 'w.bin' }))
+    for (const model of [file, file.onnx!.copy(), file.onnx!]) await save(target, model)
+    expect(readdirSync(join(folder, 'copy')).sort()).toEqual(['n.onnx', 'w.bin'])
+    const changed = writeData('copy/w.bin', new Uint8Array(DATA.length))
+    await save(target, file)
+    expect(readFileSync(changed)).toEqual(Buffer.from(DATA))
+    await save(join(folder, 'copy', 'other.onnx'), (await open(target)).onnx!)
+    writeData('copy/w.bin', new Uint8Array(DATA.length))
+    await expect(save(target, file)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    expect(readFileSync(changed)).toEqual(Buffer.alloc(DATA.length))
+  })
+
   it('refuses to overwrite the data of the model', async () => {
     const data = writeData('model/w.bin')
     using file = await open(writeModel({ location: 'w.bin' }))

@@ -1,8 +1,8 @@
 /** Every element type in every ONNX storage, compared bit by bit with the original bytes. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import { packedByteLength } from '../../../lib/dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
+import { packedByteLength } from '../../../lib/dtype/packed_codes.js'
 import type { Level } from '../../../lib/errors.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
 import { TYPED_FIELDS } from '../../../lib/formats/onnx/tensor/header.js'
@@ -33,6 +33,7 @@ const STORED: readonly [code: number, dtype: Exclude<Dtype, 'string'>, field: nu
   [19, 'float8_e5m2', 5, 1, 'varint'], [20, 'float8_e5m2fnuz', 5, 1, 'varint'],
   [21, 'uint4', 5, 1, 'varint'], [22, 'int4', 5, 1, 'varint'], [23, 'float4_e2m1fn', 5, 1, 'varint'],
   [24, 'float8_e8m0fnu', 5, 1, 'varint'], [25, 'uint2', 5, 1, 'varint'], [26, 'int2', 5, 1, 'varint'],
+  [27, 'float6_e2m3fn', 5, 1, 'varint'], [28, 'float6_e3m2fn', 5, 1, 'varint'],
 ]
 
 /** Random elements; unused bits of the last byte are zero, booleans 0 or 1. */
@@ -48,7 +49,22 @@ function randomElements(dtype: Dtype, count: number, seed: number): Bytes {
 }
 
 /** Entries of a typed field, each as its bytes on the wire. */
-function entriesOf(elements: Bytes, dtype: Dtype, entryBytes: number, wire: 'varint' | 'fixed'): Bytes[] {
+function entriesOf(
+  elements: Bytes,
+  dtype: Dtype,
+  count: number,
+  entryBytes: number,
+  wire: 'varint' | 'fixed',
+): Bytes[] {
+  // Of float6 an entry is one element.
+  if (DTYPES[dtype].bits === 6) {
+    const bitsOf = (byte: number): string => byte.toString(2).padStart(8, '0')
+    const stream = [...elements].reverse().map(bitsOf).join('')
+    const end = stream.length
+    return Array.from({ length: count }, (_, i) =>
+      varint(Number.parseInt(stream.slice(end - 6 * i - 6, end - 6 * i), 2)),
+    )
+  }
   const entries: Bytes[] = []
   for (let at = 0; at < elements.length; at += entryBytes) {
     const bytes = elements.subarray(at, at + entryBytes)
@@ -71,7 +87,7 @@ describe.each(['lenient', 'strict'] as const)('%s', (level: Level) => {
     it.each(SHAPES)('of shape $shape', async ({ shape }) => {
       const count = shape.reduce((size, extent) => size * extent, 1)
       const elements = randomElements(dtype, count, code * 100 + count)
-      const entries = entriesOf(elements, dtype, entryBytes, wire)
+      const entries = entriesOf(elements, dtype, count, entryBytes, wire)
       const half = Math.floor(entries.length / 2)
       const storages: Record<string, Bytes> = {
         raw: raw(...elements),
@@ -116,6 +132,26 @@ it('keeps the low bits of entries that are too large, as the Python package onnx
   const bytes = tensorProto({ dims: [3], type: 3, values })
   const { tensors } = await onnx.read(new MemorySource(bytes), readOptions())
   expect([...(await (tensors.at(0) as DenseTensor).toTypedArray())]).toEqual([44, -1, -2])
+})
+
+it.each([
+  ['float6_e2m3fn', 27],
+  ['float6_e3m2fn', 28],
+] as const)('%s has the bytes of the example of onnx.proto, and one code per entry', async (_, code) => {
+  const entries = join(...[4, 40, 31, 31, 33].map((value) => varint(value)))
+  const stored = tensorProto({ dims: [5], type: code, values: raw(0x04, 0xfa, 0x7d, 0x21) })
+  const typed = tensorProto({ dims: [5], type: code, values: field(5, entries) })
+  for (const bytes of [stored, typed]) {
+    const { tensors } = await onnx.read(new MemorySource(bytes), readOptions())
+    expect([...(await (tensors.at(0) as DenseTensor).bits())]).toEqual([4, 40, 31, 31, 33])
+  }
+  for (const [values, fault] of [
+    [entries.subarray(1), 'ERR_TRUNCATED'],
+    [join(entries, varint(0)), 'ERR_GAP'],
+  ] as const) {
+    const bytes = tensorProto({ dims: [5], type: code, values: field(5, values) })
+    expect(await onnx.check(new MemorySource(bytes), readOptions('strict'))).toMatchObject([{ code: fault }])
+  }
 })
 
 it('knows every typed field by its number', () => {

@@ -1,8 +1,8 @@
 /** encodeTensorProto and decodeTensorProto, for every storage. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import { packedByteLength } from '../../../lib/dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
+import { packedByteLength } from '../../../lib/dtype/packed_codes.js'
 import { asTensor, reorder, sparseFromDense, tensor } from '../../../lib/index.js'
 import { decodeTensorProto, encodeTensorProto } from '../../../lib/onnx.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'

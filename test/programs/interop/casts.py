@@ -18,11 +18,13 @@ SMALL_FLOATS = [
     "float8_e5m2",
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
     "float4_e2m1fn",
 ]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 SMALL_INTEGERS = ["int4", "uint4", "int2", "uint2"]
-BITS = {"float4_e2m1fn": 4, "int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
+BITS = {"float6_e2m3fn": 6, "float6_e3m2fn": 6, "float4_e2m1fn": 4, "int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 SEED = 20240611
 PATTERNS = 100_000
 
@@ -65,9 +67,8 @@ def packed(name, values):
     codes = np.ascontiguousarray(values).view(np.uint8)
     if bits == 8:
         return codes.tobytes()
-    per_byte = 8 // bits
-    codes = np.append(codes & (2**bits - 1), np.zeros(-len(codes) % per_byte, np.uint8))
-    return (codes.reshape(-1, per_byte) << (np.arange(per_byte, dtype=np.uint8) * bits)).sum(axis=1).astype(np.uint8).tobytes()
+    stream = np.unpackbits(codes.reshape(-1, 1), axis=1, bitorder="little")[:, :bits].reshape(-1)
+    return np.packbits(stream, bitorder="little").tobytes()
 
 
 def main(folder):

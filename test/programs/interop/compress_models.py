@@ -360,4 +360,5 @@ def compare(folder):
     print(json.dumps(results))
 
 
-{'make': make, 'compare': compare}[sys.argv[1]](sys.argv[2])
+if __name__ == '__main__':
+    {'make': make, 'compare': compare}[sys.argv[1]](sys.argv[2])

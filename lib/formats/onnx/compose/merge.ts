@@ -10,7 +10,7 @@ import { keyOf } from '../model/function_edits.js'
 import { definedNames, FIRST_IR_WITH_FREE_INITIALIZERS, removeUnused } from '../model/graph_passes.js'
 import { OnnxModel } from '../model/model.js'
 import { renameValues } from '../model/rename_values.js'
-import type { Graph } from '../model/types.js'
+import type { Dimension, Graph, ValueType } from '../model/types.js'
 import { valueTypeText } from '../model/value_type.js'
 import type { Message, MessageField } from '../protobuf/message.js'
 import { INITIALIZER_LISTS } from '../schema.js'
@@ -38,7 +38,7 @@ type Connections = ReadonlyMap<string, string>
  *
  * @throws TileworkError ERR_ARGUMENT for unknown options, for names of `ioMap`, `inputs` and `outputs` that the models do
  * not have, for names that both models define, for different IR versions, operator sets and metadata, and for functions of
- * the same key; ERR_GRAPH for an output of another type than the input that takes it
+ * the same key; ERR_GRAPH for an output of another type, rank or fixed extent than the input that takes it
  */
 export function mergeModels(first: OnnxModel, second: OnnxModel, options: MergeOptions = {}): OnnxModel {
   checkModel(first, 'mergeModels')
@@ -106,12 +106,25 @@ function allNames(graph: Graph): ReadonlySet<string> {
 
 function refuseOtherType(first: Graph, output: string, second: Graph, input: string): void {
   const [from, to] = [first.typeOf(output), second.typeOf(input)]
-  if (from.kind === 'none' || to.kind === 'none') return
-  const isSame =
-    from.kind === to.kind && ('dtype' in from ? from.dtype : 0) === ('dtype' in to ? to.dtype : 0)
-  if (isSame) return
+  if (mayBe(from, to)) return
   const text = `The output ${valueText(output)} is ${valueTypeText(from)}, and the input ${valueText(input)} takes ${valueTypeText(to)}.`
   throw new TileworkError('ERR_GRAPH', text)
+}
+
+/** Whether a value of the first type may be of the second: what neither declares is no contradiction. */
+function mayBe(from: ValueType, to: ValueType): boolean {
+  if (from.kind === 'none' || to.kind === 'none') return true
+  if (from.kind !== to.kind) return false
+  if ('dtype' in from && 'dtype' in to) return from.dtype === to.dtype && mayHaveShape(from.shape, to.shape)
+  if ('of' in from && 'of' in to) return mayBe(from.of, to.of)
+  return true
+}
+
+function mayHaveShape(from: readonly Dimension[] | undefined, to: readonly Dimension[] | undefined): boolean {
+  if (!from || !to) return true
+  const mayBeSame = (extent: Dimension, at: number): boolean =>
+    typeof extent !== 'number' || typeof to[at] !== 'number' || extent === to[at]
+  return from.length === to.length && from.every(mayBeSame)
 }
 
 function joinImports(merged: OnnxModel, added: OnnxModel): void {

@@ -1,7 +1,9 @@
 /** Gives every output of a model one more dimension, for a model that expects a batch. */
+
 import { TileworkError } from '../../../errors.js'
 import { tensor } from '../../../tensor/from_values.js'
 import { valueText } from '../../../value_text.js'
+import type { InferableModel } from '../infer/infer.js'
 import type { EditableModel } from '../model/function_edits.js'
 import type { Dimension, Graph, NewNode, ValueType } from '../model/types.js'
 
@@ -9,13 +11,22 @@ import type { Dimension, Graph, NewNode, ValueType } from '../model/types.js'
 const AXES_INPUT_OPSET = 13
 
 /** See `OnnxModel.expandOutputDims`. */
-export function expandOutputDims(model: EditableModel, axis: number): void {
+export function expandOutputDims(
+  model: EditableModel & Pick<InferableModel, 'inferTypes'>,
+  axis: number,
+): void {
   const { graph } = model
   if (!Number.isSafeInteger(axis)) {
     throw new TileworkError('ERR_ARGUMENT', `The axis is ${valueText(axis)}; it must be an integer.`)
   }
   for (const name of graph.outputNames) refuseUncomputed(graph, name)
-  const outputs = graph.outputs.map(({ name, type }) => ({ name, type: expandedType(name, type, axis) }))
+  const declared = graph.outputs
+  const inferred = declared.some(({ type }) => type.kind === 'none') ? model.inferTypes() : undefined
+  const outputs = declared.map(({ name, type }) => {
+    // What follows may be refused, but is not declared where the model leaves it open.
+    const expanded = expandedType(name, type.kind === 'none' ? (inferred?.get(name) ?? type) : type, axis)
+    return { name, type: type.kind === 'none' ? type : expanded }
+  })
   if (outputs.length === 0) return
   const hasAxesInput = Number(model.opsetImports.get('') ?? 0) >= AXES_INPUT_OPSET
   const axes = hasAxesInput ? addAxes(graph, axis) : undefined

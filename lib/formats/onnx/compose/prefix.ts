@@ -57,8 +57,12 @@ function checkPrefixOptions(options: PrefixOptions): Required<PrefixOptions> {
 function renamedNames(graph: Graph, chosen: Required<PrefixOptions>): ReadonlySet<string> {
   const { inputNames, outputNames, initializerNames } = graph
   const computed = graph.nodes.flatMap(({ outputs }) => outputs.filter((name) => !outputNames.has(name)))
+  // Quantizers leave types of values that are gone; with prefixes they must not meet those of another model.
+  const isEnd = (name: string): boolean =>
+    inputNames.has(name) || outputNames.has(name) || graph.hasInitializer(name)
+  const declared = graph.message.messages('value_info').map((each) => each.text('name'))
   const renamed = new Set([
-    ...(chosen.values ? computed : []),
+    ...(chosen.values ? [...computed, ...declared.filter((name) => !isEnd(name))] : []),
     ...(chosen.inputs ? inputNames : []),
     ...(chosen.outputs ? outputNames : []),
     ...(chosen.initializers ? initializerNames : []),

@@ -1,8 +1,8 @@
 /** A tensor whose bytes are computed window by window when they are read, so that a tensor of any size takes bounded memory. */
 import { checkRange } from '../../../bytes/check_range.js'
 import type { ByteSource } from '../../../bytes/source.js'
-import { packedByteLength } from '../../../dtype/decode.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { packedByteLength } from '../../../dtype/packed_codes.js'
 import { StoredTensor } from '../../../tensor/dense.js'
 import { sizeOf } from '../../../tensor/shape.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'

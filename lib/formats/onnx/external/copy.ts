@@ -1,8 +1,8 @@
 /**
  * Plans unchanged copies of a model and its external data files.
  *
- * A different file of the same name in the target's folder is never overwritten: nothing is written then. The same file
- * (by device and inode) stays as it is.
+ * A different file of the same name in the target's folder is replaced only where nothing but the replaced model names it; else nothing
+ * is written. The same file (by device and inode) stays as it is.
  */
 import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -12,6 +12,7 @@ import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
 import type { SiblingPlan, WritePlan } from '../../format.js'
 import { FORMAT_NAME, quote } from '../schema.js'
+import { ownData } from './named_files.js'
 
 /** See `Format.planCopy`. @throws TileworkError ERR_ARGUMENT where a name is taken */
 export async function planCopy(
@@ -22,7 +23,7 @@ export async function planCopy(
   return { ...whole(source), siblings: await planSiblings(siblings, path) }
 }
 
-/** Plans copies of the files that are not yet in the folder of `path`. @throws TileworkError ERR_ARGUMENT as `planCopy` */
+/** Plans copies of the files that are not yet in the folder of `path`, or are those of the model that is replaced. @throws TileworkError ERR_ARGUMENT as `planCopy` */
 export async function planSiblings(
   siblings: ReadonlyMap<string, ByteSource>,
   path: string,
@@ -35,7 +36,10 @@ export async function planSiblings(
       await checkNewSibling(path, name)
       copied.push({ name, ...whole(sibling) })
     } else if (isSameFile(there, target)) throw ownDataError(name, path)
-    else if (!isSameFile(there, await statOf(sibling.label))) throw takenError(name, path)
+    else if (!isSameFile(there, await statOf(sibling.label))) {
+      if (!(await ownData(path, [name])).has(name)) throw takenError(name, path)
+      copied.push({ name, replaces: true, ...whole(sibling) })
+    }
   }
   return copied
 }

@@ -1,6 +1,6 @@
 /**
  * Plans external data files: aligned tensors in the order in which they were added, zeros between them, and a new file
- * where the next tensor would exceed the size limit. All offsets are known before anything is written.
+ * where the next tensor would exceed the size limit; or safetensors files. All offsets are known before anything is written.
  */
 import { createHash } from 'node:crypto'
 import { READER_WINDOW_BYTES } from '../../../bytes/reader.js'
@@ -13,18 +13,29 @@ import { FORMAT_NAME, fieldNumber, LOCATION_EXTERNAL } from '../schema.js'
 import { type Property, TENSOR } from '../tensor/header.js'
 import { namesForData } from './names.js'
 import type { CheckedExternal } from './options.js'
+import {
+  compareValues,
+  EMPTY_HEADER_BYTES,
+  headerBytesOf,
+  type NamedValues,
+  safetensorsHeader,
+  ValueNames,
+} from './safetensors_header.js'
 
 /** The range of a tensor in the planned files. */
 export interface DataRange {
   /** Index among the files. */
   readonly file: number
-  readonly offset: number
+  /** Known once the files are finished. */
+  offset: number
   readonly byteLength: number
 }
 
 interface DataFile {
-  readonly segments: WriteSegment[]
+  segments: WriteSegment[]
   byteLength: number
+  /** Tensors of a safetensors file, whose offsets follow from its header. */
+  readonly values: (NamedValues & { readonly range: DataRange })[]
   sha1?: Promise<Uint8Array>
 }
 
@@ -39,10 +50,21 @@ const DIGEST_BYTES = 40
 export class ExternalData {
   readonly #options: CheckedExternal
   readonly #files: DataFile[] = []
+  readonly #valueNames = new ValueNames()
   #names: readonly string[] = []
 
   constructor(options: CheckedExternal) {
     this.#options = options
+  }
+
+  /** True where tensors of attributes may be external. */
+  get takesAttributes(): boolean {
+    return this.#options.attributes
+  }
+
+  /** True where each tensor has a name in its data file. */
+  get hasNames(): boolean {
+    return this.#options.format === 'safetensors'
   }
 
   /** True for a tensor that is large enough to be external. */
@@ -51,15 +73,16 @@ export class ExternalData {
     return byteLength > 0 && byteLength >= this.#options.threshold
   }
 
-  add(tensor: DenseTensor): DataRange {
+  /** @param name - of the tensor in the model */
+  add(tensor: DenseTensor, name: string): DataRange {
+    if (this.hasNames) return this.#addNamed(tensor, name)
     const { shardBytes, alignmentOf } = this.#options
     const { byteLength } = tensor.storage
     const alignment = alignmentOf(byteLength)
     let file = this.#files.at(-1)
     let offset = file ? Math.ceil(file.byteLength / alignment) * alignment : 0
     if (!file || offset + byteLength > shardBytes) {
-      file = { segments: [], byteLength: 0 }
-      this.#files.push(file)
+      file = this.#newFile(0)
       offset = 0
     }
     const gap = offset - file.byteLength
@@ -67,6 +90,38 @@ export class ExternalData {
     file.segments.push({ kind: 'tensor', tensor })
     file.byteLength = offset + byteLength
     return { file: this.#files.length - 1, offset, byteLength }
+  }
+
+  #newFile(byteLength: number): DataFile {
+    const file = { segments: [], byteLength, values: [] }
+    this.#files.push(file)
+    return file
+  }
+
+  #addNamed(tensor: DenseTensor, wanted: string): DataRange {
+    const { byteLength } = tensor.storage
+    const name = this.#valueNames.take(wanted)
+    const needed = headerBytesOf({ name, tensor }) + byteLength
+    let file = this.#files.at(-1)
+    if (!file || file.byteLength + needed > this.#options.shardBytes) file = this.#newFile(EMPTY_HEADER_BYTES)
+    const range = { file: this.#files.length - 1, offset: 0, byteLength }
+    file.values.push({ name, tensor, range })
+    file.byteLength += needed
+    return range
+  }
+
+  /** Orders the tensors of a safetensors file, and writes its header. */
+  #layOut(file: DataFile): void {
+    if (file.values.length === 0) return
+    file.values.sort(compareValues)
+    const bytes = safetensorsHeader(file.values)
+    file.segments = [{ kind: 'bytes', bytes }]
+    file.byteLength = bytes.byteLength
+    for (const { tensor, range } of file.values) {
+      range.offset = file.byteLength
+      file.segments.push({ kind: 'tensor', tensor })
+      file.byteLength += range.byteLength
+    }
   }
 
   /**
@@ -80,7 +135,8 @@ export class ExternalData {
       const message = 'External data is stored in files beside the model; save to a path.'
       throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
     }
-    const names = await namesForData(path, this.#options.location, this.#files.length)
+    for (const file of this.#files) this.#layOut(file)
+    const names = await namesForData(path, this.#options, this.#files.length)
     this.#names = names.map(({ name }) => name)
     return this.#files.map(({ segments, byteLength }, at) => ({ ...names[at]!, segments, byteLength }))
   }

@@ -8,6 +8,7 @@ import { checkNewSibling } from '../../../bytes/sibling.js'
 import { TileworkError } from '../../../errors.js'
 import { FORMAT_NAME, MAX_EXTERNAL_FILES, quote } from '../schema.js'
 import { ownData } from './named_files.js'
+import type { CheckedExternal } from './options.js'
 
 /** A name, and whether a file that has it is replaced. */
 export interface DataName {
@@ -19,20 +20,20 @@ export interface DataName {
  * Names for `count` data files: unused ones, and with `location` also those of the data of the replaced model.
  *
  * @param path - path of the model
- * @param location - the requested name, relative to the model's folder; default `<model>.data`
+ * @param options - the requested name, relative to the model's folder, or the format that decides
  * @throws TileworkError ERR_PATH_ESCAPE for a location outside of the folder, ERR_ARGUMENT for the name of the model,
  * ERR_LIMIT, ERR_IO
  */
 export async function namesForData(
   path: string,
-  location: string | undefined,
+  { location, format }: Pick<CheckedExternal, 'location' | 'format'>,
   count: number,
 ): Promise<readonly DataName[]> {
   if (count > MAX_EXTERNAL_FILES) {
     const message = `The values need ${count} files; the limit is ${MAX_EXTERNAL_FILES}.`
     throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, path })
   }
-  const wanted = location ?? `${basename(path)}.data`
+  const wanted = location ?? defaultName(basename(path), format)
   // onnxruntime reads `*/` as a memory address, and Windows reads a backslash as a folder separator.
   if (wanted.startsWith('*/') || wanted.includes('\\')) {
     const message = `location ${quote(wanted)} is not portable; it must not start with "*/" or contain a backslash.`
@@ -52,6 +53,11 @@ export async function namesForData(
       return names.map((name, at) => ({ name, replaces: isTaken[at]! }))
     }
   }
+}
+
+/** `model.onnx.data`, and `model.safetensors` as the Python package onnx-safetensors chooses it. */
+function defaultName(model: string, format: CheckedExternal['format']): string {
+  return format === 'raw' ? `${model}.data` : `${model.replace(/\.onnx$/i, '')}.safetensors`
 }
 
 function nameOf(wanted: string, index: number, count: number, generation: number): string {

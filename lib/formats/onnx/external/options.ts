@@ -18,6 +18,17 @@ export interface ExternalOptions {
   readonly shardBytes?: number
   /** Stores the SHA-1 of the data file with each tensor, which reads the values twice. Default false. */
   readonly checksum?: boolean
+  /**
+   * True for tensors of attributes as well, such as the `value` of a `Constant`, in all graphs and functions. Default false, as in
+   * the Python package onnx: initializers, and attributes that are external already.
+   */
+  readonly attributes?: boolean
+  /**
+   * `safetensors`: each data file is a safetensors file too, where each tensor has its name in the model. Default location:
+   * `<model without .onnx>.safetensors`. Its values have no gaps, so `alignment` is refused; larger elements come first. Default:
+   * `raw`, values only.
+   */
+  readonly format?: 'raw' | 'safetensors'
 }
 
 /** Options with defaults applied. */
@@ -26,6 +37,8 @@ export interface CheckedExternal {
   readonly threshold: number
   readonly shardBytes: number
   readonly checksum: boolean
+  readonly attributes: boolean
+  readonly format: 'raw' | 'safetensors'
   alignmentOf(byteLength: number): number
 }
 
@@ -48,6 +61,8 @@ const OPTION_NAMES = {
   alignment: true,
   shardBytes: true,
   checksum: true,
+  attributes: true,
+  format: true,
 } as const satisfies Record<keyof ExternalOptions, true>
 
 /** @throws TileworkError ERR_ARGUMENT */
@@ -60,18 +75,25 @@ export function checkExternalOptions(given: ExternalOptions): CheckedExternal {
     const known = Object.keys(OPTION_NAMES).join(', ')
     throw wrong(`unknown option ${valueText(unknown)} of external; expected one of: ${known}`)
   }
-  const { location, threshold = DEFAULT_THRESHOLD, alignment, checksum = false } = options
+  const { location, threshold = DEFAULT_THRESHOLD, alignment, checksum = false, attributes = false } = options
+  const { format = 'raw' } = options
   if (location !== undefined && (typeof location !== 'string' || location === ''))
     throw wrong(`external.location is ${valueText(location)}; it must be a file name`)
   if (typeof checksum !== 'boolean')
     throw wrong(`external.checksum is ${valueText(checksum)}; it must be true or false`)
+  if (typeof attributes !== 'boolean')
+    throw wrong(`external.attributes is ${valueText(attributes)}; it must be true or false`)
+  if (format !== 'raw' && format !== 'safetensors')
+    throw wrong(`external.format is ${valueText(format)}; it must be "raw" or "safetensors"`)
+  if (format === 'safetensors' && alignment !== undefined)
+    throw wrong('external.alignment cannot be chosen with the format safetensors, whose values have no gaps')
   checkBytes('threshold', threshold, 0)
   const { shardBytes = Number.MAX_SAFE_INTEGER } = options
   checkBytes('shardBytes', shardBytes, 1)
   if (alignment !== undefined) checkAlignment(alignment)
   const alignmentOf = (byteLength: number): number =>
     alignment ?? (byteLength >= LARGE_BYTES ? PAGE_BYTES : SMALL_ALIGNMENT)
-  return { location, threshold, shardBytes, checksum, alignmentOf }
+  return { location, threshold, shardBytes, checksum, attributes, format, alignmentOf }
 }
 
 function checkBytes(name: string, value: number, min: number): void {

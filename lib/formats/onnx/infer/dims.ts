@@ -18,10 +18,11 @@ export const MAX_INFERRED_RANK = 255
 /** Shape of a declared type; names that are empty, and negative extents, say nothing. */
 export function dimsOf(shape: readonly Dimension[] | undefined): Dims | undefined {
   if (!shape || shape.length > MAX_INFERRED_RANK) return undefined
-  return shape.map((extent) => {
-    if (typeof extent === 'bigint' || extent === '') return null
-    return typeof extent === 'number' && extent < 0 ? null : extent
-  })
+  return shape.every(isDim) ? shape : shape.map((extent) => (isDim(extent) ? extent : null))
+}
+
+function isDim(extent: Dimension): extent is Dim {
+  return typeof extent === 'number' ? extent >= 0 : typeof extent !== 'bigint' && extent !== ''
 }
 
 export function isKnown(dim: Dim | undefined): dim is number {
@@ -72,16 +73,18 @@ export function broadcast(shapes: readonly Dims[]): Dims | undefined {
   const rank = Math.max(0, ...shapes.map(({ length }) => length))
   const result: Dim[] = []
   for (let axis = 0; axis < rank; axis++) {
-    const dims = shapes.flatMap((shape) => {
+    let number: number | undefined
+    let other: Dim | undefined
+    for (const shape of shapes) {
       const at = axis - (rank - shape.length)
-      return at < 0 ? [] : [shape[at]!]
-    })
-    const numbers = new Set(dims.filter(isKnown).filter((dim) => dim !== 1))
-    const others = new Set(dims.filter((dim) => !isKnown(dim)))
-    if (numbers.size > 1) return undefined
-    const [number] = numbers
-    const [other] = others
-    result.push(number ?? (others.size === 0 ? 1 : others.size === 1 ? other! : null))
+      const dim = at < 0 ? 1 : shape[at]!
+      if (!isKnown(dim)) other = other === undefined || other === dim ? dim : null
+      else if (dim !== 1) {
+        if (number !== undefined && number !== dim) return undefined
+        number = dim
+      }
+    }
+    result.push(number ?? (other === undefined ? 1 : other))
   }
   return result
 }

@@ -77,7 +77,6 @@ const MAX_INNER_VISITS = 200_000
 const MAX_NESTING = 100
 
 class InferenceRun implements Inference {
-  readonly types = new Map<Graph, Map<string, ValueType>>()
   readonly known = new Map<Graph, Map<string, Known>>()
   readonly #conflicts = new Map<string, TypeConflict>()
   readonly #functions = new Map<string, ModelFunction>()
@@ -87,6 +86,7 @@ class InferenceRun implements Inference {
   /** Functions that are being inferred: one that calls itself is not followed. */
   readonly #open = new Set<ModelFunction>()
   readonly #orders = new Map<Graph | ModelFunction, readonly Node[]>()
+  #types: ReadonlyMap<Graph, ReadonlyMap<string, ValueType>> | undefined
   #visits = 0
   #nesting = 0
 
@@ -95,6 +95,12 @@ class InferenceRun implements Inference {
     this.#hasOldInitializers = hasOldInitializers
     this.#isOpen = isOpen
     for (const each of functions) this.#functions.set(keyOf(each.domain, each.name, each.overload), each)
+  }
+
+  /** Made when they are asked for: folds need what is known. */
+  get types(): ReadonlyMap<Graph, ReadonlyMap<string, ValueType>> {
+    this.#types ??= new Map([...this.known].map(([graph, known]) => [graph, typesOf(known)]))
+    return this.#types
   }
 
   get conflicts(): readonly TypeConflict[] {
@@ -107,13 +113,10 @@ class InferenceRun implements Inference {
     inputs: readonly (Known | undefined)[],
     place: Place,
   ): readonly (Known | undefined)[] | undefined {
-    const types = new Map<string, ValueType>()
     const known = new Map<string, Known>()
-    this.types.set(graph, types)
     this.known.set(graph, known)
     const note = (name: string, found: Known): void => {
       known.set(name, found)
-      types.set(name, found.type)
     }
     const { inputNames } = graph
     for (const name of graph.initializerNames) {
@@ -221,6 +224,12 @@ class InferenceRun implements Inference {
     this.#orders.set(owner, order)
     return order
   }
+}
+
+function typesOf(known: ReadonlyMap<string, Known>): ReadonlyMap<string, ValueType> {
+  const types = new Map<string, ValueType>()
+  for (const [name, { type }] of known) types.set(name, type)
+  return types
 }
 
 /** The type without its shape, and without the shapes of what it contains. */

@@ -2,6 +2,7 @@
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
+import { standardDomain } from '../model/node.js'
 import type { Attribute, Graph, Node, ValueType } from '../model/types.js'
 import { constantOf } from '../model/value.js'
 import { type Dim, type Dims, dimsOf } from './dims.js'
@@ -57,14 +58,16 @@ export class NodeView {
   readonly inputs: readonly string[]
   readonly outputs: readonly string[]
   readonly #context: NodeContext
+  #attributes: readonly Attribute[] | undefined
 
   constructor(node: Node, context: NodeContext) {
+    const [domains, opTypes, inputs, outputs] = node.message.textLists('domain', 'op_type', 'input', 'output')
     this.node = node
-    this.domain = node.domain
+    this.domain = standardDomain(domains.at(-1) ?? '')
     this.opset = context.opsetOf(this.domain)
-    this.opType = node.opType
-    this.inputs = node.inputs
-    this.outputs = node.outputs
+    this.opType = opTypes.at(-1) ?? ''
+    this.inputs = inputs
+    this.outputs = outputs
     this.#context = context
   }
 
@@ -112,7 +115,8 @@ export class NodeView {
 
   /** Undefined where the node has none, and for a reference that nothing resolves. */
   attribute(name: string): Attribute | undefined {
-    const attribute = this.node.attribute(name)
+    this.#attributes ??= this.node.attributesOnce()
+    const attribute = this.#attributes.find((each) => each.name === name)
     if (!attribute) return undefined
     const { refName } = attribute
     return refName === '' ? attribute : this.#context.attributeOf?.(refName)

@@ -8,6 +8,7 @@ import {
   extent,
   isKnown,
   merged,
+  productOfAll,
   quotientOf,
 } from './dims.js'
 import type { NodeView } from './node_view.js'
@@ -47,7 +48,7 @@ export const RARER_SHAPES: Readonly<Record<string, (node: NodeView) => Shapes>> 
     const [dims, indices] = [node.dims(0), node.dims(1)]
     return [
       dims && indices && dims.length > 0
-        ? [...(dims.length === 1 ? [1] : dims.slice(0, -1)), indices.at(-1) ?? 1]
+        ? [...(dims.length === 1 ? [1] : dims.slice(0, -1)), productOfAll(indices)]
         : undefined,
     ]
   },

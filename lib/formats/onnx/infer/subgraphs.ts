@@ -112,10 +112,39 @@ function stacked(type: ValueType | undefined, count: Dim, at = 0): ValueType | u
   return { kind: 'tensor', dtype: type.dtype, ...(shape && { shape }) }
 }
 
+/** Version 8: all values have a batch axis first, sequences run along the second, and the first input has their lengths. */
+function batchedScan(node: NodeView, body: Graph, scanned: number): Outputs {
+  const count = node.inputs.length - 1 - scanned
+  if (count < 0) return []
+  const [batch = null] = dimsOf(tensorShape(node.type(1))) ?? []
+  const length = dimsOf(tensorShape(node.type(1 + count)))?.[1] ?? null
+  const element = (at: number, axes: number): ValueType | undefined => {
+    const type = node.type(1 + at)
+    if (type?.kind !== 'tensor') return undefined
+    const dims = dimsOf(type.shape)
+    return { kind: 'tensor', dtype: type.dtype, ...(dims && { shape: dims.slice(axes) }) }
+  }
+  const slices = Array.from({ length: scanned }, (_, at) => element(count + at, 2))
+  const given = Array.from({ length: count }, (_, at) => element(at, 1))
+  const { states, outputs } = stableStates(
+    given,
+    (types) => node.inferGraph(body, [...types, ...slices].map(knownOf)),
+    0,
+  )
+  return node.outputs.map((_, at) => {
+    const type = at < count ? states[at] : stacked(outputs?.[at]?.type, length)
+    return knownOf(stacked(type, batch))
+  })
+}
+
+function tensorShape(type: ValueType | undefined): Parameters<typeof dimsOf>[0] {
+  return type?.kind === 'tensor' ? type.shape : undefined
+}
+
 function scan(node: NodeView): Outputs {
   const [body, scanned] = [node.graph('body'), node.int('num_scan_inputs')]
-  // Version 8 has a batch axis and lengths of sequences.
-  if (!body || scanned === undefined || node.opset < 9) return []
+  if (!body || scanned === undefined) return []
+  if (node.opset < 9) return batchedScan(node, body, scanned)
   const count = node.inputs.length - scanned
   if (count < 0) return []
   const axes = node.ints('scan_input_axes')

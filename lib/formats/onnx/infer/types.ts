@@ -7,39 +7,60 @@ import type { NodeView } from './node_view.js'
 import { OPERATOR_TYPES } from './operator_types.js'
 import { optimizedInput } from './rarer_shapes.js'
 
+/** How the type of an output follows. */
+interface Part {
+  /** It is the type of that input. */
+  readonly input: number | undefined
+  /** It is always that type. Neither: it depends on attributes. */
+  readonly type: ValueType | undefined
+}
+
 /** A rule holds from a version of the operator set on. */
 interface Rule {
   readonly since: number
-  readonly parts: readonly string[]
+  readonly parts: readonly Part[]
+  /** The last part holds for all further outputs. */
+  readonly repeats: boolean
 }
 
 /** By domain and operator, newest rule first. */
-const RULES = new Map<string, Rule[]>()
-for (const [domain, rules] of Object.entries(OPERATOR_TYPES)) {
-  for (const [rule, names] of Object.entries(rules)) {
-    for (const text of names.split(' ')) {
-      const [name, since = '1'] = text.split('@') as [string, string?]
-      const key = `${domain} ${name}`
-      RULES.set(key, [...(RULES.get(key) ?? []), { since: Number(since), parts: rule.split(' ') }])
+const RULES = new Map<string, Map<string, Rule[]>>()
+
+function addRules(): void {
+  for (const [domain, rules] of Object.entries(OPERATOR_TYPES)) {
+    const byName = new Map<string, Rule[]>()
+    RULES.set(domain, byName)
+    for (const [text, names] of Object.entries(rules)) {
+      const parts = text.split(' ').map(partOf)
+      for (const each of names.split(' ')) {
+        const [name, since = '1'] = each.split('@') as [string, string?]
+        const rule = { since: Number(since), parts, repeats: text.endsWith('*') }
+        byName.set(name, [...(byName.get(name) ?? []), rule])
+      }
     }
+    for (const each of byName.values()) each.sort((one, other) => other.since - one.since)
   }
 }
-for (const rules of RULES.values()) rules.sort((one, other) => other.since - one.since)
+
+function partOf(text: string): Part {
+  const part = text.replace('*', '')
+  return part.startsWith('=')
+    ? { input: Number(part.slice(1)), type: undefined }
+    : { input: undefined, type: typeOfText(part) }
+}
 
 /** The type of an output, of tensors without a shape; undefined for unknown operators and what attributes do not tell. */
 export function outputTypeOf(node: NodeView, output: number): ValueType | undefined {
-  const rule = RULES.get(`${node.domain} ${node.opType}`)?.find(({ since }) => since <= node.opset)
-  if (!rule) return undefined
-  const last = rule.parts.at(-1)!
-  const part = rule.parts[output] ?? (last.endsWith('*') ? last : undefined)
-  return part === undefined ? undefined : typeOfPart(node, part.replace('*', ''), output)
+  const rule = RULES.get(node.domain)
+    ?.get(node.opType)
+    ?.find(({ since }) => since <= node.opset)
+  const part = rule?.parts[output] ?? (rule?.repeats ? rule.parts.at(-1) : undefined)
+  return part && typeOfPart(node, part, output)
 }
 
-function typeOfPart(node: NodeView, part: string, output: number): ValueType | undefined {
-  const input = part.startsWith('=') ? Number(part.slice(1)) : undefined
-  const isOmitted = input !== undefined && !node.has(input)
-  if (input !== undefined && !isOmitted) return typeLike(node, input)
-  if (part !== '?' && !isOmitted) return typeOfText(part)
+function typeOfPart(node: NodeView, { input, type }: Part, output: number): ValueType | undefined {
+  if (input !== undefined && node.has(input)) return typeLike(node, input)
+  if (type) return { ...type }
   const { domain } = node.node
   if (domain === 'ai.onnx.preview.training' && node.opType !== 'Gradient')
     return typeLike(node, optimizedInput(node, output))
@@ -81,6 +102,7 @@ const DTYPE_OF_NAME: ReadonlyMap<string, Dtype> = new Map([
   ['uint8', 'uint8'],
   ['string', 'string'],
 ])
+addRules()
 
 type DtypeRule = (node: NodeView, output: number) => Dtype | number | undefined
 

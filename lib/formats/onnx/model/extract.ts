@@ -86,7 +86,7 @@ function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly
     const producer = graph.producerOf(name)
     if (!producer) checkIsThere(graph, name)
     else if (!nodes.has(producer)) {
-      const [used, made] = producer.message.textPair('input', 'output')
+      const [used, made] = producer.message.textLists('input', 'output')
       refuseProduced(producer, made, inputs)
       nodes.add(producer)
       for (const each of made) produced.add(each)

@@ -14,7 +14,7 @@ import { checkText, checkTexts } from '../protobuf/field_input.js'
 import { Message, type MessageField } from '../protobuf/message.js'
 import { INITIALIZER_LISTS } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
-import { GraphNames, NAMED_FIELDS, type NamedList } from './graph_names.js'
+import { GraphNames, hasSubgraphs, NAMED_FIELDS, type NamedList } from './graph_names.js'
 import {
   constantsToInitializers,
   deduplicateInitializers,
@@ -55,6 +55,12 @@ export class ProtoGraph implements GraphInterface {
   readonly uncloneable = PART_UNCLONEABLE
   readonly message: Message
   #names: GraphNames | undefined
+  /** Names of inputs and outputs as they were at an edit count of the message. */
+  readonly #ends: {
+    [List in 'input' | 'output']?: { readonly edits: number; readonly names: ReadonlySet<string> }
+  } = {}
+  /** Direct subgraphs as they were at an edit count of the message. */
+  #inside: { readonly edits: number; readonly graphs: readonly ProtoGraph[] } | undefined
 
   private constructor(message: Message) {
     this.message = message
@@ -121,11 +127,23 @@ export class ProtoGraph implements GraphInterface {
   }
 
   get inputNames(): ReadonlySet<string> {
-    return this.#index().inputs
+    return this.#endNames('input')
   }
 
   get outputNames(): ReadonlySet<string> {
-    return this.#index().outputs
+    return this.#endNames('output')
+  }
+
+  /** As `#inner`, without the index where that is not up to date. */
+  #endNames(list: 'input' | 'output'): ReadonlySet<string> {
+    const { edits } = this.message
+    if (this.#names?.edits === edits) return list === 'input' ? this.#names.inputs : this.#names.outputs
+    if (this.#ends[list]?.edits !== edits)
+      this.#ends[list] = {
+        edits,
+        names: new Set(this.message.messages(list).map((each) => each.text('name'))),
+      }
+    return this.#ends[list].names
   }
 
   get initializerNames(): readonly string[] {
@@ -200,7 +218,7 @@ export class ProtoGraph implements GraphInterface {
   }
 
   typeOf(name: string): ValueType {
-    return readValueType(this.#index().declared(name)?.message('type'))
+    return readValueType(this.#index().declared(name)?.message('type', false))
   }
 
   *subgraphs(): Generator<ProtoGraph> {
@@ -213,7 +231,7 @@ export class ProtoGraph implements GraphInterface {
   *allNodes(): Generator<Node> {
     for (const node of this.nodes) {
       yield node
-      for (const graph of this.#index().subgraphs.get(node) ?? []) yield* graph.allNodes()
+      if (hasSubgraphs(node)) for (const graph of node.subgraphs) yield* graph.allNodes()
     }
   }
 
@@ -482,11 +500,15 @@ export class ProtoGraph implements GraphInterface {
     return this.#inner().filter((graph) => !graph.#defines(name))
   }
 
-  /** Direct subgraphs. */
+  /** Direct subgraphs. Passes ask for them that need nothing else of the index, which takes longer to build than they run. */
   #inner(): readonly ProtoGraph[] {
-    const { subgraphs } = this.#index()
-    if (subgraphs.size === 0) return []
-    return [...subgraphs.values()].flat().map(({ message }) => ProtoGraph.of(message))
+    const { edits } = this.message
+    if (this.#names?.edits === edits) return graphsOf(this.#names.subgraphs.values())
+    if (this.#inside?.edits !== edits) {
+      const found = this.nodes.flatMap((node) => (hasSubgraphs(node) ? [node.subgraphs] : []))
+      this.#inside = { edits, graphs: graphsOf(found) }
+    }
+    return this.#inside.graphs
   }
 
   #refuseUsed(name: string, except?: Node): void {
@@ -511,7 +533,7 @@ export class ProtoGraph implements GraphInterface {
   #declared(list: 'input' | 'output' | 'value_info'): ValueInfo[] {
     return this.message.messages(list).map((message) => ({
       name: message.text('name'),
-      type: readValueType(message.message('type')),
+      type: readValueType(message.message('type', false)),
       docString: message.text('doc_string'),
     }))
   }
@@ -544,6 +566,10 @@ export const GRAPHS: Graphs = {
 export function initializerName(list: InitializerList, field: MessageField): string {
   if (field.kind === 'tensor') return field.name
   return (list === 'initializer' ? field : field.message('values'))?.text('name') ?? ''
+}
+
+function graphsOf(graphs: Iterable<readonly GraphInterface[]>): readonly ProtoGraph[] {
+  return [...graphs].flat().map(({ message }) => ProtoGraph.of(message))
 }
 
 /** Replaces a text in a list of a message. */

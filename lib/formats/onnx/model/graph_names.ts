@@ -129,7 +129,7 @@ export class GraphNames {
   }
 
   add(node: Node): void {
-    const [inputs, outputs] = node.message.textPair('input', 'output')
+    const [inputs, outputs] = node.message.textLists('input', 'output')
     for (const name of outputs) {
       if (name === '') continue
       const entry = this.#entry(name)
@@ -146,7 +146,7 @@ export class GraphNames {
   /** Removes a node, which must be as it was when it was added. */
   delete(node: Node): void {
     this.subgraphs.delete(node)
-    const [inputs, outputs] = node.message.textPair('input', 'output')
+    const [inputs, outputs] = node.message.textLists('input', 'output')
     for (const name of outputs) {
       const entry = this.#entry(name)
       entry.producer = withoutItem(entry.producer, node)

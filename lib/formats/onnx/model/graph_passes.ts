@@ -50,14 +50,16 @@ function neededParts(
   graph: Graph,
   all: readonly Node[],
 ): { readonly names: ReadonlySet<string>; readonly nodes: ReadonlySet<Node> } {
-  const producers = new Map<string, Node[]>()
+  const producers = new Map<string, Node | Node[]>()
+  const severalOutputs = new Map<Node, readonly string[]>()
   const ends = graph.message.messages('output').map((value) => value.text('name'))
   const waiting = [...annotatedNames(graph), ...ends]
   const names = new Set(waiting)
   const nodes = new Set<Node>()
   const need = (node: Node): void => {
     nodes.add(node)
-    for (const output of node.outputs) needName(output)
+    // The name of a single one is that for which the node is needed.
+    for (const output of severalOutputs.get(node) ?? []) needName(output)
     for (const used of usedNames(node)) needName(used)
   }
   const needName = (name: string): void => {
@@ -66,18 +68,17 @@ function neededParts(
     waiting.push(name)
   }
   for (const node of all) {
-    let hasOutput = false
-    for (const name of node.outputs) {
-      if (name === '') continue
-      hasOutput = true
+    const outputs = node.outputs.filter((name) => name !== '')
+    if (outputs.length > 1) severalOutputs.set(node, outputs)
+    for (const name of outputs) {
       const others = producers.get(name)
-      if (others) others.push(node)
-      else producers.set(name, [node])
+      if (Array.isArray(others)) others.push(node)
+      else producers.set(name, others ? [others, node] : node)
     }
-    if (!hasOutput) need(node)
+    if (outputs.length === 0) need(node)
   }
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-    for (const node of producers.get(name) ?? []) if (!nodes.has(node)) need(node)
+    for (const node of [producers.get(name) ?? []].flat()) if (!nodes.has(node)) need(node)
   }
   return { names, nodes }
 }

@@ -61,7 +61,7 @@ export interface DeviceConfiguration {
 
 /** Options of a new model. */
 export interface NewModel {
-  /** Default 10, which has all element types except float4 (11), e8m0 (12) and the 2-bit types (13). */
+  /** Default 10, which has all element types except float4 (11), e8m0 (12), the 2-bit types (13) and float6 (14). */
   readonly irVersion?: number
   /** Version of the operator set of ONNX itself. Default 21. */
   readonly opset?: number

@@ -5,6 +5,7 @@ import { valueText } from '../../../value_text.js'
 import { checkText, checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 import { checkNewAttribute, ProtoAttribute } from './attribute.js'
+import { hasSubgraphs } from './graph_names.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import type { Attribute, Graph, Graphs, NewAttribute, NewNode, Node } from './types.js'
 
@@ -127,8 +128,17 @@ export class ProtoNode implements Node {
   }
 
   get attributes(): readonly Attribute[] {
+    return this.#attributes(true)
+  }
+
+  /** Subgraphs are the same objects each time, so they are remembered. */
+  attributesOnce(): readonly Attribute[] {
+    return this.#attributes(hasSubgraphs(this))
+  }
+
+  #attributes(remembers: boolean): readonly Attribute[] {
     return this.message
-      .messages('attribute')
+      .messages('attribute', remembers)
       .map((message) => new ProtoAttribute(message, this.graphsByMessage))
   }
 

@@ -11,18 +11,22 @@ import type { Node } from './types.js'
  * @throws TileworkError ERR_GRAPH for a cycle
  */
 export function sortedNodes(nodes: readonly Node[]): number[] {
+  if (isSorted(nodes)) return [...nodes.keys()]
   const producers = new Map<string, number>()
   for (const [index, node] of nodes.entries()) for (const name of node.outputs) producers.set(name, index)
-  return isSorted(nodes, producers) ? [...nodes.keys()] : sortedBy(nodes, producers)
+  return sortedBy(nodes, producers)
 }
 
 type Producers = ReadonlyMap<string, number>
 
-/** Most graphs are sorted, which takes less time to see than to do. */
-function isSorted(nodes: readonly Node[], producers: Producers): boolean {
-  return nodes.every((node, index) => {
-    for (const name of usedNames(node)) if ((producers.get(name) ?? -1) >= index) return false
-    return true
+/** Most graphs are sorted, which takes less time to see than to do: no node has an output that was used before. */
+function isSorted(nodes: readonly Node[]): boolean {
+  const met = new Set<string>()
+  return nodes.every((node) => {
+    const [inputs, outputs] = node.message.textLists('input', 'output')
+    for (const name of inputs) if (name !== '') met.add(name)
+    if (hasSubgraphs(node)) for (const name of usedInside(node)) met.add(name)
+    return !outputs.some((name) => met.has(name))
   })
 }
 
@@ -64,8 +68,11 @@ export function orderedNodes(nodes: readonly Node[]): readonly Node[] {
 /** Names that a node uses: its inputs, and names that its subgraphs take from outside. */
 export function* usedNames(node: Node): Generator<string> {
   for (const name of node.inputs) if (name !== '') yield name
+  if (hasSubgraphs(node)) yield* usedInside(node)
+}
+
+function* usedInside(node: Node): Generator<string> {
   // Also yields names that the subgraph itself defines, which is harmless: no outer node produces the same name.
-  if (!hasSubgraphs(node)) return
   for (const graph of node.subgraphs) {
     for (const inner of graph.nodes) yield* usedNames(inner)
     for (const { name } of graph.outputs) yield name

@@ -15,7 +15,8 @@ export class Scope {
   readonly graph: Graph
   readonly #outer: Scope | undefined
   readonly #isOverridable: boolean
-  readonly #defined: Set<string>
+  readonly #defined: ReadonlySet<string>
+  readonly #initializers: ReadonlySet<string>
 
   constructor(graph: Graph, isOverridable: boolean, outer?: Scope) {
     this.graph = graph
@@ -24,7 +25,8 @@ export class Scope {
     const produced = graph.nodes.flatMap(({ outputs }) => outputs)
     // Not by the index of the graph, which takes longer to build than most passes.
     const inputs = graph.inputs.map(({ name }) => name)
-    this.#defined = new Set([...inputs, ...graph.initializerNames, ...produced])
+    this.#initializers = new Set(graph.initializerNames)
+    this.#defined = new Set([...inputs, ...this.#initializers, ...produced])
   }
 
   /** The graph that defines a value. */
@@ -36,7 +38,8 @@ export class Scope {
   /** The weight of that name; undefined for anything that a caller or a node may change. */
   constant(name: string): { readonly scope: Scope; readonly tensor: DenseTensor } | undefined {
     const scope = this.ownerOf(name)
-    if (!scope?.graph.hasInitializer(name)) return undefined
+    if (!scope) return undefined
+    if (!scope.#initializers.has(name) || !scope.graph.hasInitializer(name)) return undefined
     if (scope.#isOverridable && scope.graph.inputNames.has(name)) return undefined
     const tensor = scope.graph.initializer(name)
     return tensor?.kind === 'dense' && tensor.hasData ? { scope, tensor } : undefined

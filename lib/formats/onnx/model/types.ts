@@ -148,6 +148,8 @@ export interface Node {
   /** A shorter list is refused (ERR_ARGUMENT) while an output that it drops is used. */
   outputs: readonly string[]
   readonly attributes: readonly Attribute[]
+  /** @internal As `attributes`, for walks over whole models, which read each once: see `Message.fieldsOf`. */
+  attributesOnce(): readonly Attribute[]
   /** Graphs in the attributes of the node. */
   readonly subgraphs: readonly Graph[]
   /** The graph that contains the node; undefined for a node of a function and for a removed node. */

@@ -10,7 +10,11 @@ import { WireWriter } from '../protobuf/wire_writer.js'
 import { DTYPE_OF_CODE } from '../schema.js'
 import type { Dimension, ValueType } from './types.js'
 
-/** @param message - a TypeProto */
+/**
+ * Leaves the messages of the type to be read again: a large graph has one for each value, and their objects would fill the memory.
+ *
+ * @param message - a TypeProto
+ */
 export function readValueType(message: Message | undefined): ValueType {
   if (!message) return { kind: 'none' }
   const denotation = message.text('denotation')
@@ -19,17 +23,21 @@ export function readValueType(message: Message | undefined): ValueType {
 
 function readKind(message: Message): ValueType {
   for (const [field, kind] of TENSOR_FIELDS) {
-    const inside = message.message(field)
+    const inside = message.message(field, false)
     if (inside) return tensorType(kind, inside)
   }
   for (const [field, kind] of CONTAINER_FIELDS) {
-    const inside = message.message(field)
-    if (inside) return { kind, of: readValueType(inside.message('elem_type')) }
+    const inside = message.message(field, false)
+    if (inside) return { kind, of: readValueType(inside.message('elem_type', false)) }
   }
-  const map = message.message('map_type')
+  const map = message.message('map_type', false)
   if (map)
-    return { kind: 'map', key: dtypeOf(map.int('key_type')), value: readValueType(map.message('value_type')) }
-  const opaque = message.message('opaque_type')
+    return {
+      kind: 'map',
+      key: dtypeOf(map.int('key_type')),
+      value: readValueType(map.message('value_type', false)),
+    }
+  const opaque = message.message('opaque_type', false)
   return opaque
     ? { kind: 'opaque', domain: opaque.text('domain'), name: opaque.text('name') }
     : { kind: 'none' }
@@ -46,10 +54,10 @@ const CONTAINER_FIELDS = [
 ] as const
 
 function tensorType(kind: 'tensor' | 'sparse', message: Message): ValueType {
-  const shape = message.message('shape')
+  const shape = message.message('shape', false)
   const dtype = dtypeOf(message.int('elem_type'))
   if (!shape) return { kind, dtype }
-  const dims = shape.messages('dim')
+  const dims = shape.messages('dim', false)
   const denotations = dims.map((dim) => dim.text('denotation'))
   return {
     kind,

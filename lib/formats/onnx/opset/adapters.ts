@@ -2,11 +2,12 @@
  * What makes a node of one version of the operator set a node of the next one: a row an operator and version. An adapter returns
  * the reason where it cannot, before it changes anything. Source: the change notes and schemas of the operators of ONNX.
  */
-import type { Dtype } from '../../../dtype/dtypes.js'
+import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import type { AttributeValue, Dimension, NewAttribute, Node } from '../model/types.js'
+import { Graph } from '../model/graph.js'
+import type { AttributeValue, Dimension, NewAttribute, Node, ValueType } from '../model/types.js'
 import type { NodePlace } from './node_place.js'
 import type { OperatorName } from './versions.js'
 
@@ -262,6 +263,161 @@ const scales: Adapter = (place) => {
   return toInput(place, 'scales', 1, tensor(Float32Array.from(values), { shape: [values.length] }))
 }
 
+/** The names of TensorProto.DataType by number, as far as Cast of version 1 has them. */
+const DATA_TYPES = [
+  ...['UNDEFINED', 'FLOAT', 'UINT8', 'INT8', 'UINT16', 'INT16', 'INT32', 'INT64', 'STRING', 'BOOL'],
+  ...['FLOAT16', 'DOUBLE', 'UINT32', 'UINT64', 'COMPLEX64', 'COMPLEX128'],
+]
+
+/** The name of an element type became its number. */
+const castTarget: Adapter = ({ node }) => {
+  const name = textOf(node, 'to').toUpperCase()
+  const value = DATA_TYPES.indexOf(name)
+  if (value <= 0) return `its attribute to is ${JSON.stringify(name)}, which is no element type`
+  node.setAttribute('to', { type: 'INT', value })
+  return undefined
+}
+
+/** A number of copies along one axis became a number for each. */
+const repeats: Adapter = (place) => {
+  const { node } = place
+  const rank = place.rankOf(0)
+  if (rank === undefined) return 'the rank of its input is not known'
+  const [count, axis] = [place.constantFloats(1)?.[0], place.constantFloats(2)?.[0]]
+  if (count === undefined || axis === undefined) return 'its tiles and axis are not constants'
+  if (!Number.isInteger(axis) || axis < 0 || axis >= rank)
+    return 'its axis does not fit the rank of its input'
+  const list = BigInt64Array.from({ length: rank }, (_, each) => (each === axis ? BigInt(count) : 1n))
+  node.inputs = node.inputs.slice(0, 1)
+  return toInput(place, 'repeats', 1, tensor(list, { shape: [rank] }))
+}
+
+/** The lengths of the parts were an attribute or an input of floats, and the axis had no default. */
+const splitLengths: Adapter = (place) => {
+  const { node } = place
+  if (!node.attribute('axis')) return 'it has no attribute axis'
+  if (!node.inputs[1]) return undefined
+  const lengths = place.constantFloats(1)
+  if (!lengths) return 'its lengths are not constants'
+  node.setAttribute('split', { type: 'INTS', value: lengths })
+  node.inputs = node.inputs.slice(0, 1)
+  return undefined
+}
+
+const paddings: Adapter = ({ node }) => {
+  const value = node.attribute('paddings')?.value as Numbers | undefined
+  if (value === undefined) return 'it has no attribute paddings'
+  node.setAttribute('pads', { type: 'INTS', value })
+  node.removeAttribute('paddings')
+  return undefined
+}
+
+/** The norm was any number, and became an integer. */
+const integerNorm: Adapter = ({ node }) => {
+  const value = numberOf(node.attribute('p')?.value)
+  if (value === undefined) return undefined
+  if (!Number.isInteger(value)) return 'its p is not an integer'
+  node.setAttribute('p', { type: 'INT', value })
+  return undefined
+}
+
+const hasKernel: Adapter = ({ node }) =>
+  node.attribute('kernel_shape') ? undefined : 'it has no attribute kernel_shape'
+
+/** Scales of the last two of four dimensions became scales of all. */
+const twoScales: Adapter = ({ node }) => {
+  const [height, width] = ['height_scale', 'width_scale'].map((name) => numberOf(node.attribute(name)?.value))
+  if (height === undefined || width === undefined) return 'it has no height_scale or width_scale'
+  node.setAttribute('scales', { type: 'FLOATS', value: [1, 1, height, width] })
+  node.removeAttribute('height_scale')
+  node.removeAttribute('width_scale')
+  if (textOf(node, 'mode') === 'bilinear') node.setAttribute('mode', { type: 'STRING', value: 'linear' })
+  return undefined
+}
+
+/**
+ * Scale and bias were one number a group, and became one a channel. The mean was computed in the type of the input, and became that
+ * of an attribute.
+ */
+const channelGroups: Adapter = (place) => {
+  const { node } = place
+  const groups = numberOf(node.attribute('num_groups')?.value)
+  const dtype = place.dtypeOf(0)
+  const channels = place.shapeOf(0)?.[1]
+  if (groups === undefined) return 'it has no attribute num_groups'
+  if (dtype === undefined) return 'the type of its input is not known'
+  if (typeof channels !== 'number' || channels % groups !== 0)
+    return 'its channels are not known, or no multiple of its groups'
+  const [input = '', ...parameters] = node.inputs
+  node.inputs = [input, ...parameters.map((name) => perChannel(place, name, groups, channels))]
+  const stash = { type: 'INT', value: DTYPES[dtype as Dtype].onnx } as const
+  if (dtype !== 'float32') node.setAttribute('stash_type', stash)
+  return undefined
+}
+
+/** Repeats each of `groups` numbers for the channels of its group. @returns the new value */
+function perChannel(place: NodePlace, name: string, groups: number, channels: number): string {
+  const shapeOf = (part: string, ...extents: readonly number[]): string =>
+    place.constant(
+      `${name}_${part}`,
+      tensor(BigInt64Array.from(extents, BigInt), { shape: [extents.length] }),
+    )
+  const [column, rows, flat] = ['column', 'rows', 'channels'].map((part) =>
+    place.name(`${name}_${part}`),
+  ) as [string, string, string]
+  const columnShape = shapeOf('column_shape', groups, 1)
+  place.before({ opType: 'Reshape', inputs: [name, columnShape], outputs: [column] })
+  const rowsShape = shapeOf('rows_shape', groups, channels / groups)
+  place.before({ opType: 'Expand', inputs: [column, rowsShape], outputs: [rows] })
+  const flatShape = shapeOf('channels_shape', channels)
+  place.before({ opType: 'Reshape', inputs: [rows, flatShape], outputs: [flat] })
+  return flat
+}
+
+/**
+ * Scan of version 8 runs for each element of a batch, along the second axis. That is a Scan of version 9 along the batch, without
+ * state, whose body is the Scan of one element.
+ */
+const batchedScan: Adapter = (place) => {
+  const { node } = place
+  const [lengths = '', ...values] = node.inputs
+  if (lengths !== '') return 'it has sequence lengths'
+  const body = node.attribute('body')?.value
+  if (!(body instanceof Graph)) return 'it has no body'
+  const [inputs, outputs] = [typesOf(body.inputs), typesOf(body.outputs)]
+  if (!inputs || !outputs || inputs.length !== values.length)
+    return 'its body does not declare the types of its inputs and outputs'
+  const element = Graph.create('element_of_batch')
+  const made = (types: readonly ValueType[], part: string): string[] => types.map(() => place.name(part))
+  const [given, found] = [made(inputs, 'scan_input'), made(outputs, 'scan_output')]
+  for (const [at, name] of given.entries()) element.addInput(name, inputs[at]!)
+  const directions = node.attribute('directions')?.value as Numbers | undefined
+  element.addNode({
+    opType: 'Scan',
+    inputs: given,
+    outputs: found,
+    attributes: {
+      body: { type: 'GRAPH', value: body },
+      num_scan_inputs: { type: 'INT', value: numberOf(node.attribute('num_scan_inputs')?.value) ?? 0 },
+      ...(directions && { scan_input_directions: { type: 'INTS', value: directions } }),
+    },
+  })
+  for (const [at, name] of found.entries()) element.addOutput(name, outputs[at]!)
+  node.inputs = values
+  node.removeAttribute('directions')
+  node.setAttribute('num_scan_inputs', { type: 'INT', value: values.length })
+  place.wrapBody(element)
+  return undefined
+}
+
+/** Element types without shapes; undefined where one is not declared. */
+function typesOf(values: Iterable<{ readonly type: ValueType | undefined }>): ValueType[] | undefined {
+  const types = Array.from(values, ({ type }): ValueType | undefined =>
+    type?.kind === 'tensor' ? { kind: 'tensor', dtype: type.dtype } : undefined,
+  )
+  return types.every((type) => type !== undefined) ? types : undefined
+}
+
 const consumed = drops('consumed_inputs')
 const axesInput = integersToInput('axes', 1)
 
@@ -314,8 +470,13 @@ const REDUCTIONS = [
 
 /** A version of the operator set, the operators, and what makes their nodes nodes of that version. */
 const ROWS: readonly (readonly [version: number, operators: readonly OperatorName[], adapt: Adapter])[] = [
+  [2, ['GlobalLpPool'], integerNorm],
+  [2, ['LpPool'], steps(hasKernel, integerNorm)],
+  [2, ['Pad'], paddings],
+  [2, ['Split'], splitLengths],
   [4, ['Concat'], setsDefault('axis', { type: 'INT', value: 1 })],
   [5, ['Reshape'], steps(integersToInput('shape', 1), consumed)],
+  [6, ['Cast'], castTarget],
   [6, CONSUMING, consumed],
   [
     6,
@@ -326,12 +487,15 @@ const ROWS: readonly (readonly [version: number, operators: readonly OperatorNam
       consumed,
     ),
   ],
+  [6, ['Tile'], repeats],
   [7, BROADCASTING, broadcast],
   [7, ['BatchNormalization'], steps(oneOutput, drops('is_test'))],
   [7, ['Dropout'], steps(noMask, drops('is_test'))],
   [7, ['Gemm'], drops('broadcast')],
   [7, ['PRelu'], channelSlope],
   [7, ['GRU', 'LSTM', 'RNN'], steps(sequence, drops('output_sequence'))],
+  [7, ['Upsample'], twoScales],
+  [9, ['Scan'], batchedScan],
   [9, ['BatchNormalization'], steps(spatial, drops('spatial'))],
   [9, ['Upsample'], scales],
   [10, ['Dropout'], noMask],
@@ -356,6 +520,7 @@ const ROWS: readonly (readonly [version: number, operators: readonly OperatorNam
   [18, ['Split'], splitCount],
   [20, ['DFT'], dftAxis],
   [20, ['GridSample'], gridMode],
+  [21, ['GroupNormalization'], channelGroups],
   [28, ['ReduceLogSum', 'ReduceLogSumExp'], onlyFloats],
 ]
 

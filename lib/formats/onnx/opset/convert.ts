@@ -68,7 +68,8 @@ class Conversion {
   readonly #model: ConvertibleModel
   readonly #names: FreshNames
   /** Types of the model as it was, which a conversion keeps. */
-  #types: Inference['types'] = new Map()
+  #types = new Map<Graph, ReadonlyMap<string, ValueType>>()
+  #hasMoved = false
 
   constructor(model: ConvertibleModel) {
     this.#model = model
@@ -80,13 +81,18 @@ class Conversion {
     const graphs = [...model.graphs()]
     for (const graph of graphs) this.#refuseUnknown(graph.nodes)
     const from = Number(model.opsetImports.get(''))
-    if (needsAdapters(graphs, from, version)) this.#types = model.infer().types
+    if (needsAdapters(graphs, from, version)) this.#types = new Map(model.infer().types)
     const isUsed = usage(
       graphs.flatMap(({ nodes }) => nodes),
       graphs,
     )
-    for (let next = from + 1; next <= version; next++)
-      for (const graph of graphs) this.#convert(graph.nodes, next, { target: version, isUsed }, graph)
+    // Inner graphs first: a node may get a body with a copy of its own.
+    let innerFirst = graphs.reverse()
+    for (let next = from + 1; next <= version; next++) {
+      for (const graph of innerFirst) this.#convert(graph.nodes, next, { target: version, isUsed }, graph)
+      if (this.#hasMoved) innerFirst = [...model.graphs()].reverse()
+      this.#hasMoved = false
+    }
     for (const body of model.functions) this.#convertFunction(body, version)
     model.setOpsetImport('', version)
     return this
@@ -102,7 +108,7 @@ class Conversion {
     const inner = all.flatMap(({ subgraphs }) => subgraphs)
     const place = { target: version, isUsed: usage(all, [...inner, body]) }
     for (let next = Number(entry.int('version') ?? 0) + 1; next <= version; next++)
-      this.#convert([...withInner(body.nodes)], next, place)
+      this.#convert([...withInner(body.nodes)].reverse(), next, place)
     if (Number(entry.int('version') ?? 0) < version) entry.setInt('version', version)
   }
 
@@ -132,7 +138,8 @@ class Conversion {
       else {
         const fresh = (base: string): string => this.#names.take(base)
         const typeOf = (name: string): ValueType | undefined => this.#typeOf(name, graph)
-        this.#adapt(new NodePlace(node, { ...place, fresh, typeOf }), adapt)
+        const moved = (old: Graph, copy: Graph): void => this.#moveTypes(old, copy)
+        this.#adapt(new NodePlace(node, { ...place, fresh, typeOf, moved }), adapt)
       }
     }
   }
@@ -150,6 +157,16 @@ class Conversion {
     this.#refusedNodes.add(node)
     const title = name === '' ? `before ${valueText(outputs[0] ?? '')}` : valueText(name)
     this.refused.push(`${opType} ${title} (${reason})`)
+  }
+
+  /** The types of values, for a copy of their graph and the graphs in it. */
+  #moveTypes(old: Graph, copy: Graph): void {
+    this.#hasMoved = true
+    const types = this.#types.get(old)
+    if (types) this.#types.set(copy, types)
+    const inner = (graph: Graph): Graph[] => graph.nodes.flatMap(({ subgraphs }) => subgraphs)
+    const copies = inner(copy)
+    for (const [at, graph] of inner(old).entries()) this.#moveTypes(graph, copies[at]!)
   }
 
   #typeOf(name: string, graph: Graph | undefined): ValueType | undefined {

@@ -1,8 +1,10 @@
 /** Where an adapter works: a node in its list, of a graph or a function, with new nodes around it and the types of its values. */
+import { decodeAll } from '../../../dtype/decode.js'
+import { DTYPES } from '../../../dtype/dtypes.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { GRAPHS } from '../model/graph.js'
 import { checkNewNode, ProtoNode } from '../model/node.js'
-import type { Dimension, NewNode, Node, ValueType } from '../model/types.js'
+import type { Dimension, Graph, NewNode, Node, ValueType } from '../model/types.js'
 
 /** Makes names that no value of the model has. */
 export type FreshName = (base: string) => string
@@ -15,6 +17,8 @@ export interface Surroundings {
   readonly typeOf: (name: string) => ValueType | undefined
   /** Whether a node, or an output of a graph or function, uses a value. */
   readonly isUsed: (name: string) => boolean
+  /** Says that a graph is now a copy of it, at another place. */
+  readonly moved: (from: Graph, to: Graph) => void
 }
 
 export class NodePlace {
@@ -22,13 +26,15 @@ export class NodePlace {
   readonly target: number
   readonly isUsed: (name: string) => boolean
   readonly #fresh: FreshName
+  readonly #moved: Surroundings['moved']
   readonly #typeOf: (name: string) => ValueType | undefined
 
-  constructor(node: Node, { target, fresh, typeOf, isUsed }: Surroundings) {
+  constructor(node: Node, { target, fresh, typeOf, isUsed, moved }: Surroundings) {
     this.node = node
     this.target = target
     this.isUsed = isUsed
     this.#fresh = fresh
+    this.#moved = moved
     this.#typeOf = typeOf
   }
 
@@ -58,9 +64,17 @@ export class NodePlace {
   constantFloats(input: number): readonly number[] | undefined {
     const name = this.node.inputs[input]
     const constant = name ? this.node.graph?.value(name)?.constant : undefined
-    if (constant?.kind !== 'dense' || constant.dtype !== 'float32' || !constant.hasData) return undefined
-    const bytes = constant.bytesSync().slice()
-    return [...new Float32Array(bytes.buffer, 0, bytes.byteLength / Float32Array.BYTES_PER_ELEMENT)]
+    if (constant?.kind !== 'dense' || DTYPES[constant.dtype].kind !== 'float' || !constant.hasData)
+      return undefined
+    return Array.from(decodeAll(constant.dtype, constant.bytesSync(), constant.size), Number)
+  }
+
+  /** Replaces the body of the node by a graph whose first node has a copy of that body. */
+  wrapBody(outer: Graph): void {
+    const bodyOf = (node: Node): Graph => node.attribute('body')?.value as Graph
+    const before = bodyOf(this.node)
+    this.node.setAttribute('body', { type: 'GRAPH', value: outer })
+    this.#moved(before, bodyOf(bodyOf(this.node).nodes[0]!))
   }
 
   /** A name that no value of the model has. */

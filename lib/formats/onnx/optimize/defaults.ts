@@ -44,8 +44,8 @@ export function addDefaultAttributes(model: OptimizedModel): number {
 
 /** Nodes of graphs and functions, with the operator sets that they are of. */
 function* nodesOf(model: OptimizedModel): Generator<{ readonly node: Node; readonly opsets: Opsets }> {
-  for (const graph of model.graphs())
-    for (const node of graph.nodes) yield { node, opsets: model.opsetImports }
+  const { opsetImports } = model
+  for (const graph of model.graphs()) for (const node of graph.nodes) yield { node, opsets: opsetImports }
   for (const { nodes, opsetImports: opsets } of model.functions) {
     for (const node of nodes) {
       yield { node, opsets }

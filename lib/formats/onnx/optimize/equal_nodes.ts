@@ -51,17 +51,38 @@ interface Twins {
   byAttributes?: Map<string | undefined, Node>
 }
 
+/** Nodes by what they have in common. */
+class Nodes {
+  /** By the first input. Most values have one user, which needs no key. */
+  readonly #byInput = new Map<string, Node | Map<string, Twins>>()
+  readonly #keyOf: (node: Node) => string
+
+  constructor(keyOf: (node: Node) => string) {
+    this.#keyOf = keyOf
+  }
+
+  /** @returns earlier nodes with the same key; undefined where there is none, and the node is noted */
+  add(node: Node, input: string): Twins | undefined {
+    const found = this.#byInput.get(input)
+    if (!found) {
+      this.#byInput.set(input, node)
+      return undefined
+    }
+    const byKey = found instanceof Map ? found : new Map([[this.#keyOf(found), { first: found }]])
+    this.#byInput.set(input, byKey)
+    const key = this.#keyOf(node)
+    const twins = byKey.get(key)
+    if (!twins) byKey.set(key, { first: node })
+    return twins
+  }
+}
+
 async function mergeIn(graph: Graph, mayMerge: (node: Node) => boolean): Promise<number> {
   const rewrite = new Rewrite(graph)
-  const seen = new Map<string, Twins>()
+  const seen = new Nodes((node) => keyOf(node, (name) => rewrite.resolve(name)))
   for (const node of orderedNodes(graph.nodes)) {
-    const key = keyOf(node, (name) => rewrite.resolve(name))
-    const twins = seen.get(key)
-    if (!twins) {
-      seen.set(key, { first: node })
-      continue
-    }
-    if (!mayMerge(node)) continue
+    const twins = seen.add(node, rewrite.resolve(node.inputs[0] ?? ''))
+    if (!twins || !mayMerge(node)) continue
     const byAttributes = twins.byAttributes ?? new Map([[await attributesOf(twins.first), twins.first]])
     twins.byAttributes = byAttributes
     const attributes = await attributesOf(node)
@@ -75,7 +96,7 @@ async function mergeIn(graph: Graph, mayMerge: (node: Node) => boolean): Promise
 
 /** Which outputs a node has is part of what it does: Dropout without a mask may be another kernel. */
 function keyOf({ message, opType }: Node, resolve: (name: string) => string): string {
-  const [inputs, outputs] = message.textPair('input', 'output')
+  const [inputs, outputs] = message.textLists('input', 'output')
   return [opType, ...inputs.map(resolve), '', ...outputs.map((name) => (name === '' ? '' : '*'))].join(
     '\u0000',
   )
@@ -100,7 +121,8 @@ async function attributesOf(node: Node): Promise<string | undefined> {
   return JSON.stringify(texts.sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-async function attributeText({ type, value, tensors }: Attribute): Promise<string | undefined> {
+async function attributeText({ type, value, tensors, refName }: Attribute): Promise<string | undefined> {
+  if (refName !== '') return `${type} of ${refName}`
   if (/^(INT|FLOAT|STRING)S?$/.test(type)) return `${type} ${[value].flat().map(textOf)}`
   const [tensor] = tensors
   return type === 'TENSOR' && tensor ? bytesOf(tensor) : undefined

@@ -27,13 +27,13 @@ export async function foldShapes(model: OptimizedModel): Promise<number> {
 
 /** Inference takes longer than all other passes, so graphs without these are left out. */
 function hasShapeArithmetic(graph: Graph): boolean {
-  return graph.nodes.some(
-    ({ opType, inputs, message }) =>
-      STARTS.has(opType) ||
-      (inputs.length > 0 &&
-        !message.has('attribute') &&
-        inputs.every((name) => name === '' || graph.hasInitializer(name))),
-  )
+  const initializers = new Set(['', ...graph.initializerNames])
+  return graph.nodes.some(({ message }) => {
+    const [[opType = ''], inputs] = message.textLists('op_type', 'input')
+    if (STARTS.has(opType)) return true
+    const isOfWeights = inputs.length > 0 && inputs.every((name) => initializers.has(name))
+    return isOfWeights && !message.has('attribute')
+  })
 }
 
 /** Operators at the start of shape arithmetic. */

@@ -12,6 +12,7 @@ import { addDefaultAttributes, removeDefaultAttributes, removeOptionalOutputs } 
 import { mergeEqualNodes } from './equal_nodes.js'
 import { foldShapes } from './fold_shapes.js'
 import { foldWeights } from './fold_weights.js'
+import { runInFunctions } from './functions.js'
 import { deduplicate, liftConstants, liftInitializers } from './initializers.js'
 import { inlineFunctions } from './inline.js'
 import type { OptimizedModel } from './model.js'
@@ -42,6 +43,8 @@ interface Pass {
   readonly name: OptimizePass
   /** What it does, for the documentation. */
   readonly description: string
+  /** True: it runs on the bodies of functions as well, one after the other. */
+  readonly isOfFunctions?: boolean
   /** True: it runs only where `only` names it. */
   readonly isOnRequest?: boolean
   /** @returns number of changes; 0 where the model is as it was */
@@ -53,6 +56,7 @@ export const PASSES: readonly Pass[] = [
   {
     name: 'sort',
     description: 'puts the nodes into topological order',
+    isOfFunctions: true,
     run: sort,
   },
   {
@@ -79,11 +83,13 @@ export const PASSES: readonly Pass[] = [
   {
     name: 'remove-identity',
     description: 'removes `Identity` nodes, except between an input or a weight and an output',
+    isOfFunctions: true,
     run: removeIdentity,
   },
   {
     name: 'remove-dropout',
     description: 'removes `Dropout` nodes that are not in training and whose mask is not used',
+    isOfFunctions: true,
     run: removeDropout,
   },
   {
@@ -100,6 +106,7 @@ export const PASSES: readonly Pass[] = [
     name: 'merge-equal-nodes',
     description:
       'keeps one of several nodes with equal operator, inputs and attributes (common subexpressions)',
+    isOfFunctions: true,
     run: mergeEqualNodes,
   },
   {
@@ -116,11 +123,13 @@ export const PASSES: readonly Pass[] = [
   {
     name: 'remove-unused',
     description: 'removes nodes and initializers that no output depends on',
+    isOfFunctions: true,
     run: removeUnusedValues,
   },
   {
     name: 'remove-optional-outputs',
     description: 'omits optional outputs of nodes that nothing uses',
+    isOfFunctions: true,
     run: removeOptionalOutputs,
   },
   {
@@ -172,11 +181,11 @@ export async function optimize(
   const counts = new Map(passes.map(({ name }) => [name, 0]))
   let last: OptimizePass | undefined
   for (let round = 0; round < MAX_PASS_ROUNDS; round++) {
-    for (const { name, run } of passes) {
+    for (const { name, run, isOfFunctions } of passes) {
       // All others have run since then without a change.
       if (round > 0 && name === last) return report(counts)
       throwIfAborted(signal)
-      const changes = await run(model)
+      const changes = (await run(model)) + (isOfFunctions ? await runInFunctions(model, run) : 0)
       if (changes === 0) continue
       counts.set(name, counts.get(name)! + changes)
       last = name

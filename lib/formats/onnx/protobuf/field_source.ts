@@ -7,6 +7,7 @@ import { checkRange } from '../../../bytes/check_range.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { packedByteLength, storeCode } from '../../../dtype/packed_codes.js'
 import { TileworkError } from '../../../errors.js'
 import { FileFault } from '../../file_fault.js'
 import { FORMAT_NAME, quote } from '../schema.js'
@@ -40,17 +41,19 @@ export class FieldSource implements ByteSource {
   readonly readSync?: (start: number, end: number) => Uint8Array
   readonly #message: MessageRange
   readonly #dtype: Exclude<Dtype, 'string'>
+  readonly #count: number
   #bytes: Promise<Uint8Array> | undefined
   #held: Uint8Array | undefined
 
   /**
    * @param message - the TensorProto
-   * @param byteLength - bytes of the packed elements
+   * @param count - elements of the tensor
    */
-  constructor(message: MessageRange, dtype: Exclude<Dtype, 'string'>, byteLength: number, name: string) {
+  constructor(message: MessageRange, dtype: Exclude<Dtype, 'string'>, count: number, name: string) {
     this.#message = message
     this.#dtype = dtype
-    this.byteLength = byteLength
+    this.#count = count
+    this.byteLength = packedByteLength(dtype, count)
     this.label = `tensor ${quote(name)}`
     const { source } = message
     if (source.readSync ?? source.readIntoSync) this.readSync = (start, end) => this.#readSync(start, end)
@@ -89,7 +92,7 @@ export class FieldSource implements ByteSource {
   }
 
   #decoder(): EntryDecoder {
-    return new EntryDecoder(this.#message, this.#dtype, this.byteLength)
+    return new EntryDecoder(this.#message, this.#dtype, this.#count)
   }
 
   async #guard<T>(action: () => Promise<T>): Promise<T> {
@@ -120,19 +123,23 @@ class EntryDecoder {
   readonly cursor: WireCursor
   readonly steps: Steps<void>
   readonly #storage: ReturnType<typeof storageOf>
-  /** Bytes decoded so far, including entries beyond the last element. */
+  readonly #count: number
+  /** Bytes decoded so far, including entries beyond the last element; entries where each is a code of packed storage. */
   #filled = 0
 
-  constructor({ source, start, end }: MessageRange, dtype: Exclude<Dtype, 'string'>, byteLength: number) {
+  constructor({ source, start, end }: MessageRange, dtype: Exclude<Dtype, 'string'>, count: number) {
     this.#storage = storageOf(dtype)
-    this.bytes = allocateBytes(byteLength)
+    this.#count = count
+    this.bytes = allocateBytes(packedByteLength(dtype, count))
     this.cursor = new WireCursor(source)
     this.cursor.position = start
     this.steps = this.#walk(end)
   }
 
   surplus(): number {
-    return (this.#filled - this.bytes.byteLength) / this.#storage.entryBytes
+    const { entryBits, entryBytes } = this.#storage
+    if (entryBits !== undefined) return this.#filled - this.#count
+    return (this.#filled - this.bytes.byteLength) / entryBytes
   }
 
   *#walk(end: number): Steps<void> {
@@ -172,9 +179,13 @@ class EntryDecoder {
 
   /** Stores the low bytes of the last varint; higher bits are dropped, as in the Python package onnx. */
   #put(): void {
-    const { entryBytes } = this.#storage
+    const { entryBits, entryBytes } = this.#storage
     const at = this.#filled
     this.#filled += entryBytes
+    if (entryBits !== undefined) {
+      if (at < this.#count) storeCode(entryBits, this.bytes, at, this.cursor.low & (2 ** entryBits - 1))
+      return
+    }
     if (this.#filled > this.bytes.byteLength) return
     let { low } = this.cursor
     for (let byte = 0; byte < entryBytes; byte++) {

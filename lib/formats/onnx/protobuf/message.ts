@@ -188,19 +188,16 @@ export class Message implements Listed {
     return texts
   }
 
-  /** As `texts`, for two fields in one scan. */
-  textPair(first: string, second: string): [string[], string[]] {
-    const [one, other] = [fieldInfo(this.type, first), fieldInfo(this.type, second)]
-    if (this.#lists?.isKnown(one.number) || this.#lists?.isKnown(other.number))
-      return [this.texts(first), this.texts(second)]
-    const pair: [string[], string[]] = [[], []]
-    if (!this.#file) return pair
-    this.#scanRange(this.#start, this.#end, (cursor) => {
-      if (cursor.wireType !== LENGTH) return
-      if (cursor.number === one.number) pair[0].push(this.#heldText(cursor))
-      else if (cursor.number === other.number) pair[1].push(this.#heldText(cursor))
-    })
-    return pair
+  /** As `texts`, for several fields in one scan. */
+  textLists<Names extends readonly string[]>(...names: Names): { [Index in keyof Names]: string[] } {
+    const numbers = names.map((name) => fieldInfo(this.type, name).number)
+    const isKnown = this.#lists !== undefined && numbers.some((number) => this.#lists!.isKnown(number))
+    const lists = names.map((name) => (isKnown ? this.texts(name) : []))
+    if (!isKnown && this.#file)
+      this.#scanRange(this.#start, this.#end, (cursor) => {
+        if (cursor.wireType === LENGTH) lists[numbers.indexOf(cursor.number)]?.push(this.#heldText(cursor))
+      })
+    return lists as { [Index in keyof Names]: string[] }
   }
 
   /** True where a message of the field `name` has one of the fields `inner`; makes no objects for what was not read. */
@@ -267,15 +264,15 @@ export class Message implements Listed {
     return values
   }
 
-  /** Messages of a field; the same objects each time. */
-  messages(name: string): Message[] {
-    const items = this.#itemsOf(fieldInfo(this.type, name))
+  /** Messages of a field; the same objects each time, unless `remembers` is false: see `fieldsOf`. */
+  messages(name: string, remembers = true): Message[] {
+    const items = this.#itemsOf(fieldInfo(this.type, name), remembers)
     return items.filter((item): item is Message => item instanceof Message)
   }
 
   /** The message of a singular field; several occurrences are merged, as in protobuf. */
-  message(name: string): Message | undefined {
-    return this.messages(name)[0]
+  message(name: string, remembers = true): Message | undefined {
+    return this.messages(name, remembers)[0]
   }
 
   /** As all setters, changes nothing if it throws. @throws TileworkError ERR_ARGUMENT for a value of another type */

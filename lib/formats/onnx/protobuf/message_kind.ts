@@ -16,8 +16,8 @@
  * A file that matches several of 1 to 6 is ambiguous, which is a finding.
  */
 import type { ByteSource } from '../../../bytes/source.js'
-import { packedByteLength } from '../../../dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
+import { packedByteLength } from '../../../dtype/packed_codes.js'
 import { FileFault } from '../../file_fault.js'
 import { DTYPE_OF_CODE, type FieldInfo, fieldNumber, LOCATION_EXTERNAL, MESSAGES } from '../schema.js'
 import { storageOf, TENSOR, TYPED_FIELDS } from '../tensor/header.js'

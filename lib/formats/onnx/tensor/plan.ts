@@ -5,11 +5,13 @@
  */
 import { allocateBytes } from '../../../bytes/view_limit.js'
 import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
+import { codeAt } from '../../../dtype/packed_codes.js'
 import { TileworkError } from '../../../errors.js'
 import { eachRawString } from '../../../tensor/raw_strings.js'
 import { sortEntries } from '../../../tensor/sort_entries.js'
 import { storedShape } from '../../../tensor/stored_shape.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../../tensor/tensor.js'
+import { exactSizeOf } from '../../exact_size.js'
 import type { WriteSegment } from '../../format.js'
 import { LENGTH, VARINT } from '../protobuf/wire.js'
 import { varintBytes, WireWriter } from '../protobuf/wire_writer.js'
@@ -119,11 +121,16 @@ function tailOf(tensor: Tensor, external: readonly WriteSegment[] = []): readonl
 async function typedField(tensor: DenseTensor): Promise<{ number: number; entries: Uint8Array }> {
   const bytes = await tensor.bytes()
   const dtype = tensor.dtype as Exclude<Dtype, 'string'>
-  const { number, wireType, entryBytes } = storageOf(dtype)
+  const { number, wireType, entryBytes, entryBits } = storageOf(dtype)
   if (wireType !== VARINT) return { number, entries: bytes }
   const { kind, bits } = DTYPES[dtype]
   const isSigned = kind === 'int' && bits >= 8
   const entries = new WireWriter()
+  if (entryBits !== undefined) {
+    const { elements } = exactSizeOf(storedShape(tensor))
+    for (let at = 0; at < elements; at++) entries.number(codeAt(entryBits, bytes, at))
+    return { number, entries: entries.finish() }
+  }
   for (let at = 0; at < bytes.byteLength; at += entryBytes) {
     entries.number(entryAt(bytes, at, entryBytes, isSigned))
   }

@@ -3,8 +3,9 @@
  *
  * Arithmetic is exact. Nothing is read or allocated here.
  */
-import { packedByteLength } from '../../../dtype/decode.js'
+
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { packedByteLength } from '../../../dtype/packed_codes.js'
 import type { ErrorCode } from '../../../errors.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
 import { exactSizeOf } from '../../exact_size.js'

@@ -1,6 +1,5 @@
 /** The tensors of an open file, made on access from the table of headers. */
 import type { ByteSource } from '../../../bytes/source.js'
-import { packedByteLength } from '../../../dtype/decode.js'
 import { AbsentTensor } from '../../../tensor/absent.js'
 import { StoredTensor } from '../../../tensor/dense.js'
 import { sizeOf } from '../../../tensor/shape.js'
@@ -112,8 +111,7 @@ export function makeTensor(
   if (dtype === 'string') return new StringFieldTensor({ ...about, message, hasData: kind === 'strings' })
   if (kind === 'range') return new StoredTensor({ ...about, dtype, source, start })
   if (kind === 'none') return new AbsentTensor({ ...about, dtype, reason: reasonOf(header) })
-  const byteLength = packedByteLength(dtype, sizeOf(about.shape))
-  const decoded = new FieldSource(message, dtype, byteLength, header.name)
+  const decoded = new FieldSource(message, dtype, sizeOf(about.shape), header.name)
   return new StoredTensor({ ...about, dtype, source: decoded, start: 0 })
 }
 

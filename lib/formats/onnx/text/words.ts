@@ -12,6 +12,8 @@ const ELEMENT_NAMES: Readonly<Partial<Record<Dtype, string>>> = {
   float8_e5m2: 'float8e5m2',
   float8_e5m2fnuz: 'float8e5m2fnuz',
   float8_e8m0fnu: 'float8e8m0',
+  float6_e2m3fn: 'float6e2m3',
+  float6_e3m2fn: 'float6e3m2',
   float4_e2m1fn: 'float4e2m1',
 }
 

@@ -146,6 +146,24 @@ describe('inferShapes', () => {
     expect(types.get('present_key')).toEqual({ kind: 'tensor', dtype: 'float32' })
   })
 
+  it('takes as many features from a list of ArrayFeatureExtractor as there are indices', () => {
+    const model = OnnxModel.create()
+    model.setOpsetImport('ai.onnx.ml', 3)
+    const { graph } = model
+    graph.addInput('list', float(60))
+    graph.addInput('rows', float(2, 4))
+    graph.addInput('indices', int(5, 3))
+    for (const data of ['list', 'rows'])
+      graph.addNode({
+        opType: 'ArrayFeatureExtractor',
+        domain: 'ai.onnx.ml',
+        inputs: [data, 'indices'],
+        outputs: [`of ${data}`],
+      })
+    const types = model.inferTypes()
+    expect(['of list', 'of rows'].map((name) => types.get(name))).toEqual([float(1, 15), float(2, 15)])
+  })
+
   it('does not follow functions that call others twice forever', () => {
     const model = OnnxModel.create()
     model.graph.addInput('x', float(1))

@@ -469,6 +469,28 @@ describe('graphs and nodes', () => {
 })
 
 describe('an edit', () => {
+  it('shows in subgraphs and ends that were asked for before, with and without an index of names', () => {
+    for (const isIndexed of [false, true]) {
+      const { graph } = OnnxModel.create()
+      if (isIndexed) graph.value('x')
+      const seen = (): unknown[] => [
+        [...graph.subgraphs()].map(({ name }) => name),
+        [...graph.inputNames],
+        [...graph.outputNames],
+      ]
+      expect(seen()).toEqual([[], [], []])
+      const node = graph.addNode({ opType: 'If', inputs: ['x'], outputs: ['y'] })
+      graph.message.insert('input').setText('name', 'x')
+      graph.message.insert('output').setText('name', 'y')
+      expect(seen()).toEqual([[], ['x'], ['y']])
+      node.setAttribute('then_branch', { type: 'GRAPH', value: Graph.create('then') })
+      expect(seen()).toEqual([['then'], ['x'], ['y']])
+      graph.message.messages('output')[0]!.setText('name', 'z')
+      node.removeAttribute('then_branch')
+      expect(seen()).toEqual([[], ['x'], ['z']])
+    }
+  })
+
   const before = sample()
   /** Messages that no edit below touches. */
   const others = [

@@ -922,3 +922,101 @@ describe('inline-functions', () => {
     expect(file.onnx!.isChanged).toBe(false)
   })
 })
+
+describe('functions', () => {
+  /** A model that calls `own.F` of one input, with these nodes and outputs. */
+  function called(
+    nodes: readonly NewNode[],
+    outputs = ['b'],
+    attributeNames: readonly string[] = [],
+  ): OnnxModel {
+    const model = modelOf({
+      nodes: [
+        {
+          opType: 'F',
+          domain: 'own',
+          inputs: ['x'],
+          outputs: outputs.map((name) => `y_${name}`),
+          attributes: Object.fromEntries(attributeNames.map((name) => [name, { type: 'FLOAT', value: 0.5 }])),
+        },
+      ],
+      outputs: outputs.map((name) => `y_${name}`),
+    })
+    model.addFunction({ domain: 'own', name: 'F', inputs: ['a'], outputs, attributeNames, nodes })
+    model.setOpsetImport('own', 1)
+    return model
+  }
+  const bodyOf = ({ functions }: OnnxModel): string[] =>
+    functions[0]!.nodes.map(({ opType, inputs, outputs }) => `${outputs} = ${opType}(${inputs})`)
+
+  it('lose what their outputs do not need, as graphs do', async () => {
+    const model = called([
+      { opType: 'Identity', inputs: ['a'], outputs: ['i'] },
+      { opType: 'Abs', inputs: ['i'], outputs: ['p'] },
+      { opType: 'Abs', inputs: ['a'], outputs: ['q'] },
+      { opType: 'Neg', inputs: ['q'], outputs: ['unused'] },
+      { opType: 'Dropout', inputs: ['q'], outputs: ['d', 'mask'] },
+      { opType: 'Add', inputs: ['p', 'd'], outputs: ['b'] },
+    ])
+    const again = await optimized(model, [
+      'sort',
+      'remove-identity',
+      'remove-dropout',
+      'merge-equal-nodes',
+      'remove-unused',
+      'remove-optional-outputs',
+    ])
+    expect(bodyOf(again)).toEqual(['p = Abs(a)', 'b = Add(p,p)'])
+    expect(textOf(again.graph)).toEqual(['y_b = F(x)'])
+  })
+
+  it('keep nodes whose attributes are different ones of the function', async () => {
+    const leaky = (name: string, output: string): NewNode => ({
+      opType: 'LeakyRelu',
+      inputs: ['a'],
+      outputs: [output],
+      attributes: { alpha: { type: 'FLOAT', refName: name } },
+    })
+    const nodes = [leaky('one', 'p'), leaky('two', 'q'), leaky('one', 'r')]
+    const sum = { opType: 'Sum', inputs: ['p', 'q', 'r'], outputs: ['b'] }
+    const again = await optimized(called([...nodes, sum], ['b'], ['one', 'two']), ['merge-equal-nodes'])
+    expect(bodyOf(again)).toEqual(['p = LeakyRelu(a)', 'q = LeakyRelu(a)', 'b = Sum(p,q,p)'])
+  })
+
+  it('keep the names and number of outputs, and nodes in subgraphs', async () => {
+    const inner = body({ nodes: [{ opType: 'Identity', inputs: ['c'], outputs: ['t'] }], outputs: ['t'] })
+    const other = body({ nodes: [{ opType: 'Neg', inputs: ['c'], outputs: ['e'] }], outputs: ['e'] })
+    const model = called(
+      [
+        { opType: 'Identity', inputs: ['a'], outputs: ['c'] },
+        { opType: 'Constant', outputs: ['k'], attributes: { value: { type: 'TENSOR', value: truth(true) } } },
+        {
+          opType: 'If',
+          inputs: ['k'],
+          outputs: ['b'],
+          attributes: {
+            then_branch: { type: 'GRAPH', value: inner },
+            else_branch: { type: 'GRAPH', value: other },
+          },
+        },
+      ],
+      ['b', 'c'],
+    )
+    const again = await optimized(model, ['remove-identity', 'remove-unused'])
+    expect(again.functions[0]!.outputs).toEqual(['b', 'c'])
+    expect(bodyOf(again)).toEqual(['c = Identity(a)', 'k = Constant()', 'b = If(k)'])
+  })
+
+  it('keep declared types of the values that stay', async () => {
+    const model = called([
+      { opType: 'Abs', inputs: ['a'], outputs: ['p'] },
+      { opType: 'Identity', inputs: ['p'], outputs: ['i'] },
+      { opType: 'Neg', inputs: ['i'], outputs: ['b'] },
+    ])
+    const [made] = model.functions
+    for (const name of ['p', 'i']) made!.message.insert('value_info').setText('name', name)
+    await model.optimize({ only: ['remove-identity'] })
+    expect(bodyOf(model)).toEqual(['p = Abs(a)', 'b = Neg(p)'])
+    expect([...model.functions[0]!.valueTypes.keys()]).toEqual(['p'])
+  })
+})

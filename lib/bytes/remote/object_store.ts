@@ -1,0 +1,261 @@
+/**
+ * Objects of stores with uploads in parts, by the SDK of each store. An SDK is an adapter of a few requests; how objects are
+ * opened, which failures may pass, and which uploads are one request is the same for all stores and is here.
+ */
+import type { Readable } from 'node:stream'
+import { throwIfAborted, whenAborted } from '../../cancel.js'
+import { TileworkError } from '../../errors.js'
+import { type CheckedRemoteOptions, checkRemoteOptions } from './remote_options.js'
+import { RETRYABLE_STATUS } from './retry.js'
+import {
+  type RemoteObject,
+  type RemoteUpload,
+  RetryableError,
+  type UrlScheme,
+  urlLabel,
+} from './url_scheme.js'
+
+/** Bytes of the parts of an upload, and of the largest object that is uploaded by one request. A multiple of 256 KiB. */
+export const PART_BYTES = 8 * 1024 ** 2
+
+/** Bytes of an object, with what the store says of it. */
+export interface StoredRange {
+  readonly bytes: Uint8Array
+  /** The header `content-range`. */
+  readonly contentRange: string | undefined
+  /** What identifies the version: a tag or a generation. */
+  readonly version: string | undefined
+}
+
+/** An object as an SDK reaches it. Each method is one request, and throws what the SDK throws. */
+export interface StoredObject {
+  /** Bytes `[start, end)`, or fewer at the end of the object; of `version` where one is given. */
+  get(start: number, end: number, version?: string): Promise<StoredRange>
+  /** Length of the object in bytes; asked where it has no first byte. */
+  length(): Promise<number | undefined>
+  /** Writes the object. */
+  put(bytes: Uint8Array): Promise<void>
+  /** Starts an upload in parts. */
+  begin(byteLength: number): Promise<RemoteUpload>
+}
+
+/** The SDK of a store. */
+export interface StoreAdapter {
+  /** @throws TileworkError ERR_UNSUPPORTED where the SDK is not installed */
+  connect(place: StorePlace, options: CheckedRemoteOptions): StoredObject
+  /** The objects whose keys start with the key of `place`. */
+  list(place: StorePlace, options: CheckedRemoteOptions): AsyncIterable<ListedKey>
+  /** What an error of the SDK means. */
+  failureOf(error: unknown): StoreFailure
+}
+
+export interface ListedKey {
+  readonly key: string
+  readonly byteLength: number
+}
+
+export interface StoreFailure {
+  /** Status of the response; undefined where there was none. */
+  readonly status: number | undefined
+  /** True where the connection failed, so that the next one may succeed. */
+  readonly isConnection: boolean
+  /** Name and message. */
+  readonly text: string
+}
+
+/** Where an object is. */
+export interface StorePlace {
+  readonly label: string
+  /** Bucket or container. */
+  readonly bucket: string
+  readonly key: string
+}
+
+/** @throws TileworkError ERR_ARGUMENT for a URL that names no object, and for a wrong "%" */
+function storePlace(url: URL): StorePlace {
+  const place = storePrefix(url)
+  if (place.key !== '') return place
+  throw noObject(url)
+}
+
+/** As `storePlace`, and the key may be empty. */
+function storePrefix(url: URL): StorePlace {
+  const label = urlLabel(url)
+  if (url.hostname === '') throw noObject(url)
+  return { label, bucket: url.hostname, key: decodeKey(url.pathname.slice(1), label) }
+}
+
+function noObject(url: URL): TileworkError {
+  const { protocol } = url
+  const bucket = protocol === 'az:' ? 'container' : 'bucket'
+  return new TileworkError(
+    'ERR_ARGUMENT',
+    `${urlLabel(url)} names no object; ${protocol} URLs are ${protocol}//${bucket}/key.`,
+  )
+}
+
+/** The URL of a key in the bucket of another URL. */
+function objectUrl(url: URL, key: string): URL {
+  const object = new URL(url)
+  object.pathname = `/${key.split('/').map(encodeURIComponent).join('/')}`
+  return object
+}
+
+/** Keys may hold any character, and a URL spells some of them with "%". */
+function decodeKey(key: string, label: string): string {
+  try {
+    return decodeURIComponent(key)
+  } catch {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${label} has a "%" that is not the start of an encoded byte; write %25.`,
+    )
+  }
+}
+
+/**
+ * The bytes of a response, no more than `maxBytes`.
+ *
+ * @throws RetryableError for a response that is cut
+ */
+export async function bodyOf(
+  stream: NodeJS.ReadableStream,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  const unsubscribe = signal && whenAborted(signal, () => (stream as Readable).destroy(new Error('aborted')))
+  try {
+    for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+      chunks.push(chunk)
+      length += chunk.byteLength
+      // Leaving the loop destroys the response.
+      if (length > maxBytes) {
+        throw new TileworkError(
+          'ERR_LIMIT',
+          `The response has more than the ${maxBytes} bytes that were asked for.`,
+        )
+      }
+    }
+  } catch (error) {
+    if (length === 0 || error instanceof TileworkError) throw error
+    throw new RetryableError(`the response was cut: ${(error as Error).message}`, { cause: error })
+  } finally {
+    unsubscribe?.()
+  }
+  return Buffer.concat(chunks, length)
+}
+
+/** The scheme of a store, whose adapter is loaded when a URL has the scheme. */
+export function storeScheme(load: () => Promise<StoreAdapter>): UrlScheme {
+  return {
+    open: async (url, given, headBytes) => {
+      const [adapter, place, options] = [await load(), storePlace(url), checkRemoteOptions(given)]
+      return openStored(new Requests(adapter, place, options), headBytes)
+    },
+    create: async (url, given, byteLength) => {
+      const [adapter, place, options] = [await load(), storePlace(url), checkRemoteOptions(given)]
+      return createStored(new Requests(adapter, place, options), byteLength)
+    },
+    list: async function* (url, given) {
+      const [adapter, options] = [await load(), checkRemoteOptions(given)]
+      const { label, bucket, key } = storePrefix(url)
+      try {
+        for await (const listed of adapter.list({ label, bucket, key }, options)) {
+          throwIfAborted(options.signal)
+          yield { url: objectUrl(url, listed.key), byteLength: listed.byteLength }
+        }
+      } catch (error) {
+        throw storeError(adapter, error, label)
+      }
+    },
+  }
+}
+
+/** The requests of one object, with errors of tilework. */
+class Requests {
+  readonly label: string
+  readonly object: StoredObject
+  readonly adapter: StoreAdapter
+
+  constructor(adapter: StoreAdapter, place: StorePlace, options: CheckedRemoteOptions) {
+    this.label = place.label
+    this.adapter = adapter
+    this.object = adapter.connect(place, options)
+  }
+
+  /** @param ofVersion - the request is for a known version, so that an absent object is one that changed */
+  async attempt<T>(request: (object: StoredObject) => Promise<T>, ofVersion = false): Promise<T> {
+    try {
+      return await request(this.object)
+    } catch (error) {
+      throw storeError(this.adapter, error, this.label, ofVersion)
+    }
+  }
+}
+
+/** Opens an object by one request for its first bytes. */
+async function openStored(requests: Requests, headBytes: number): Promise<RemoteObject> {
+  const { label } = requests
+  const first = await requests
+    .attempt((object) => object.get(0, headBytes))
+    .catch((error: Error) => emptyObject(requests, error))
+  const { bytes, contentRange, version } = first
+  return {
+    byteLength: Number(/\/(\d+)$/.exec(contentRange ?? '')?.[1] ?? bytes.byteLength),
+    label,
+    head: bytes,
+    ...(version !== undefined && { version }),
+    read: async (start, end) => {
+      const range = await requests.attempt((object) => object.get(start, end, version), version !== undefined)
+      if (range.bytes.byteLength === end - start) return range.bytes
+      throw new RetryableError(`the response has ${range.bytes.byteLength} of ${end - start} bytes`)
+    },
+  }
+}
+
+/** No range of an empty object can be satisfied. */
+async function emptyObject(requests: Requests, error: Error): Promise<StoredRange> {
+  if (requests.adapter.failureOf(error.cause ?? error).status !== 416) throw error
+  if ((await requests.attempt((object) => object.length())) !== 0) throw error
+  return { bytes: new Uint8Array(0), contentRange: undefined, version: undefined }
+}
+
+/** Starts an upload: in parts, or for a small object by one request. */
+async function createStored(requests: Requests, byteLength: number): Promise<RemoteUpload> {
+  if (byteLength <= PART_BYTES) return singleUpload(requests)
+  const upload = await requests.attempt((object) => object.begin(byteLength))
+  return {
+    partBytes: upload.partBytes,
+    ...(upload.connections !== undefined && { connections: upload.connections }),
+    writePart: (index, bytes) => requests.attempt(() => upload.writePart(index, bytes)),
+    commit: () => requests.attempt(() => upload.commit()),
+    abort: () => requests.attempt(() => upload.abort()),
+  }
+}
+
+function singleUpload(requests: Requests): RemoteUpload {
+  let body: Uint8Array = new Uint8Array(0)
+  return {
+    partBytes: PART_BYTES,
+    writePart: async (_, bytes) => {
+      body = bytes
+    },
+    commit: () => requests.attempt((object) => object.put(body)),
+    abort: async () => undefined,
+  }
+}
+
+function storeError(adapter: StoreAdapter, error: unknown, label: string, ofVersion = false): Error {
+  if (error instanceof TileworkError || error instanceof RetryableError) return error
+  const { status, isConnection, text } = adapter.failureOf(error)
+  if (status === undefined ? isConnection : RETRYABLE_STATUS.has(status)) {
+    return new RetryableError(text, { cause: error })
+  }
+  const place = { path: label, cause: error }
+  if (status === 412 || (status === 404 && ofVersion)) {
+    return new TileworkError('ERR_FILE_CHANGED', `${label} has changed since it was opened.`, place)
+  }
+  return new TileworkError('ERR_IO', `${label}: ${text}`, place)
+}

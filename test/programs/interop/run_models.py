@@ -1,0 +1,200 @@
+"""Makes the models of test/programs/models.mjs and compares what was made of them, in onnxruntime: run_models.py FOLDER
+
+Writes NAME.onnx into FOLDER and prints a line of JSON for each model: its name, and types and shapes of inputs and outputs;
+then {"done": number}. After that it answers each line of stdin, a request, by a line:
+
+{name, path, inputs, outputs, axis?, chain?, text?}: runs the model `path`. `inputs` and `outputs` have the names of the values of
+the model NAME by the names that they have in `path`; a name "second/…" is that of a second run of NAME, in which `chain` has
+outputs of the first run by the inputs that take them. `axis`: outputs have one dimension more. `text`: a file that has to have the
+text of onnx.printer.
+
+The answer is {}, or {failure} where the model does not run, has other outputs, or is refused by onnx.checker although NAME is
+not; {difference} is the largest difference relative to the largest element where bits differ, and {missing} a kernel that
+onnxruntime does not have.
+"""
+import json
+import os
+import sys
+import warnings
+
+import numpy as np
+import onnx
+import onnx.printer
+import onnxruntime as ort
+
+from model_set import models
+
+LARGE_BYTES = 100_000_000
+CASES = {}
+# Results of the models, at most this many bytes each for inner values.
+MAX_VALUES_BYTES = 50_000_000
+
+
+def session(model):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    # Optimizations join other nodes after an edit, and so round differently.
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(model, options, providers=['CPUExecutionProvider'])
+
+
+class Case:
+    def __init__(self, folder, name, model, feeds):
+        self.name, self.path, self.feeds = name, os.path.join(folder, f'{name}.onnx'), feeds
+        is_large = model.ByteSize() > LARGE_BYTES
+        onnx.save(model, self.path, save_as_external_data=is_large, location=f'{name}.data')
+        self.checks = None if is_large else self.checked(self.path)
+        self.model = None if is_large else model
+        run = session(self.path)
+        self.outputs = dict(zip([each.name for each in run.get_outputs()], run.run(None, feeds)))
+        self.inner, self.second = None, {}
+
+    def checked(self, path):
+        """Which checks of onnx.checker a model passes."""
+        passed = []
+        for full in (False, True):
+            try:
+                onnx.checker.check_model(path, full_check=full)
+                passed.append(full)
+            except Exception:
+                break
+        return passed
+
+    def value(self, name, chain):
+        if name.startswith('second/'):
+            return self.second_run(chain)[name[len('second/'):]]
+        if name in self.feeds:
+            return self.feeds[name]
+        return self.outputs[name] if name in self.outputs else self.values()[name]
+
+    def second_run(self, chain):
+        key = json.dumps(chain)
+        if key not in self.second:
+            feeds = {**self.feeds, **{name: self.outputs[output] for name, output in chain.items()}}
+            run = session(self.path)
+            self.second[key] = {**feeds, **dict(zip([each.name for each in run.get_outputs()], run.run(None, feeds)))}
+        return self.second[key]
+
+    def values(self):
+        if self.inner is None:
+            copy = onnx.load(self.path)
+            known = set(self.outputs)
+            names = [name for node in copy.graph.node for name in node.output if name and name not in known]
+            copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+            copy_path = f'{self.path}.values.onnx'
+            large = copy.ByteSize() > LARGE_BYTES
+            onnx.save(copy, copy_path, save_as_external_data=large, location=f'{self.name}.values.data')
+            self.inner = dict(zip(names, session(copy_path).run(names, self.feeds)))
+        return self.inner
+
+
+def describe(value):
+    return {'dtype': str(value.dtype), 'shape': list(value.shape)} if isinstance(value, np.ndarray) else {}
+
+
+def difference(found, expected):
+    """None where both are equal in every bit, else a number; raises where they cannot be compared."""
+    if type(found) is not type(expected):
+        raise ValueError(f'{type(found).__name__} instead of {type(expected).__name__}')
+    if isinstance(expected, (list, tuple)):
+        if len(found) != len(expected):
+            raise ValueError('another number of elements')
+        return max((each for each in map(difference, found, expected) if each is not None), default=None)
+    if isinstance(expected, dict):
+        if list(found) != list(expected):
+            raise ValueError('other keys')
+        return difference(list(found.values()), list(expected.values()))
+    if not isinstance(expected, np.ndarray):
+        return None if found == expected else 1.0
+    if found.dtype != expected.dtype or found.shape != expected.shape:
+        raise ValueError(f'{found.dtype} {found.shape} instead of {expected.dtype} {expected.shape}')
+    if expected.dtype == object:
+        return None if found.tolist() == expected.tolist() else 1.0
+    if found.tobytes() == expected.tobytes():
+        return None
+    if expected.dtype.kind != 'f':
+        return 1.0
+    if not np.array_equal(np.isfinite(found), np.isfinite(expected)):
+        return float('inf')
+    finite = np.isfinite(expected)
+    return float(np.abs(found[finite].astype(np.float64) - expected[finite]).max(initial=0) / max(np.abs(expected[finite]).max(initial=0), 1e-30))
+
+
+def answer(case, request):
+    path, chain = request['path'], request.get('chain', {})
+    if 'text' in request:
+        with open(request['text'], encoding='utf-8', newline='') as file:
+            found, expected = file.read(), onnx.printer.to_text(onnx.load(path))
+        return {} if found.rstrip('\n') == expected.rstrip('\n') else {'failure': 'the text differs from that of onnx.printer'}
+    if case.checks is not None:
+        for full in case.checks:
+            try:
+                onnx.checker.check_model(path, full_check=full)
+            except Exception as problem:
+                return {'failure': f'onnx.checker{" (full)" if full else ""}: {first_line(problem)}'}
+    try:
+        run = session(path)
+        declared = [each.name for each in run.get_inputs()]
+        wanted = request['inputs']
+        missing = [name for name in declared if name not in wanted]
+        if missing:
+            return {'failure': f'the model has a further input {missing[0]}'}
+        # onnxruntime does not list inputs that nothing uses before IR version 4.
+        feeds = {name: case.value(wanted[name], chain) for name in declared}
+        names = [each.name for each in run.get_outputs()]
+        if set(request['outputs']) - set(names) or (len(names) != len(request['outputs']) and not request.get('some')):
+            return {'failure': f'the outputs are {names}'}
+        results = dict(zip(names, run.run(names, feeds)))
+    except Exception as problem:
+        text = first_line(problem)
+        if 'NOT_IMPLEMENTED' in text or 'is under development and support for this is limited' in text or 'Unsupported model IR version' in text:
+            return {'missing': text}
+        return {'failure': text}
+    worst = None
+    for name, reference in request['outputs'].items():
+        expected = case.value(reference, chain)
+        if 'axis' in request:
+            expected = np.expand_dims(expected, request['axis'])
+        try:
+            found = difference(results[name], expected)
+        except ValueError as problem:
+            return {'failure': f'{name}: {problem}'}
+        if found is not None:
+            worst = found if worst is None else max(worst, found)
+    return {} if worst is None else {'difference': worst}
+
+
+def first_line(problem):
+    return ' '.join(str(problem).split())[:300]
+
+
+def make(folder):
+    def report(reason):
+        print(json.dumps({'left_out': reason}))
+    for name, model, feeds in models(report):
+        assert name not in CASES, name
+        try:
+            case = Case(folder, name, model, feeds)
+        except Exception as problem:
+            print(json.dumps({'left_out': f'{name}: onnxruntime does not run it: {first_line(problem)[:160]}'}))
+            continue
+        CASES[name] = case
+        shapes = [{key: describe(value) for key, value in each.items()} for each in (feeds, case.outputs)]
+        print(json.dumps({'name': name, 'path': case.path, 'inputs': shapes[0], 'outputs': shapes[1]}))
+    print(json.dumps({'done': len(CASES)}), flush=True)
+
+
+def serve():
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            result = answer(CASES[request['name']], request)
+        except Exception as problem:
+            result = {'failure': f'the comparison failed: {type(problem).__name__} {first_line(problem)}'}
+        print(json.dumps(result), flush=True)
+
+
+warnings.simplefilter('ignore')
+make(sys.argv[1])
+serve()

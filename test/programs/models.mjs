@@ -1,0 +1,143 @@
+/**
+ * Runs models of every kind through every pass and every edit, and the results in onnxruntime:
+ * `npm run test:models -- --python PYTHON [--model PART…] [--action NAME…]`. PYTHON has onnx and onnxruntime; without them the
+ * program prints the reason and exits with 0. Models of onnxscript and skl2onnx are left out where these are missing.
+ *
+ * The outputs have to be those of the original model, bit for bit with optimizations of onnxruntime off, and onnx.checker has to
+ * pass where it passes for the original. Prints a table of the actions, what was refused and what failed.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { open, save } from '../../dist/index.js'
+import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { ACTIONS } from './models/actions.mjs'
+
+const SCRIPT = fileURLToPath(new URL('interop/run_models.py', import.meta.url))
+/** Models with more external data take only actions that are marked so. */
+const LARGE_BYTES = 100_000_000
+
+/** Where onnxruntime has no kernel for float16 it computes runs of nodes in float32, and rounds where a run ends. */
+const HALF_TOLERANCE = 2 ** -10
+
+const options = new Command('npm run test:models --')
+  .option('--python <path>', 'Python with onnx and onnxruntime', 'python3')
+  .option('--model <part...>', 'only models whose names have one of these parts')
+  .option('--action <name...>', `only some of: ${Object.keys(ACTIONS).join(', ')}`)
+  .parse()
+  .opts()
+
+const probe = spawnSync(options.python, ['-c', 'import onnx, onnxruntime'], { encoding: 'utf8' })
+if (probe.error || probe.status !== 0) {
+  console.log(`models: skipped, ${probe.error?.code ?? probe.stderr.trim().split('\n').at(-1)}`)
+  process.exit(0)
+}
+await run()
+
+async function run() {
+  const folder = makeWorkFolder('models')
+  const python = spawn(options.python, [SCRIPT, folder], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface({ input: python.stdout })[Symbol.asyncIterator]()
+  const next = async () => JSON.parse((await lines.next()).value)
+  const ask = (request) => {
+    python.stdin.write(`${JSON.stringify(request)}\n`)
+    return next()
+  }
+  const models = await madeModels(next)
+  const rows = []
+  for (const model of models.filter(({ name }) => isChosen(options.model, name, true)))
+    for (const [action, how] of Object.entries(ACTIONS)) {
+      if (!isChosen(options.action, action) || (model.isLarge && !how.takesLarge)) continue
+      const result = await tryAction(model, action, how, ask)
+      rows.push({ action, ...result })
+      if (result.reason !== undefined)
+        console.log(`${result.outcome}: ${model.name}, ${action}: ${result.reason}`)
+    }
+  python.stdin.end()
+  show(rows)
+}
+
+async function madeModels(next) {
+  const models = []
+  for (let line = await next(); line.done === undefined; line = await next()) {
+    if (line.left_out !== undefined) console.log(`left out: ${line.left_out}`)
+    else models.push({ ...line, isLarge: isLarge(line) })
+  }
+  console.log(`${models.length} models`)
+  return models
+}
+
+function isLarge({ path }) {
+  const data = path.replace(/\.onnx$/, '.data')
+  return statSync(data, { throwIfNoEntry: false })?.size > LARGE_BYTES
+}
+
+function isChosen(chosen, name, isPart = false) {
+  return chosen === undefined || chosen.some((each) => (isPart ? name.includes(each) : name === each))
+}
+
+/** @returns {Promise<{outcome: string, reason?: string}>} */
+async function tryAction(model, action, how, ask) {
+  const folder = join(model.path, '..', `${model.name}.${action}`)
+  mkdirSync(folder)
+  const path = join(folder, 'changed.onnx')
+  const file = await open(model.path)
+  try {
+    const plan = await how.run({ file, onnx: file.onnx, model })
+    if (plan === undefined) return { outcome: 'not for it' }
+    await save(path, plan.onnx ?? file.onnx, plan.saving)
+    if (plan.isPass && isUnchanged(model, path)) return { outcome: 'unchanged' }
+    const request = { name: model.name, path, ...sameNames(model), ...plan.request }
+    if (plan.text !== undefined) {
+      request.text = join(folder, 'text')
+      writeFileSync(request.text, plan.text)
+    }
+    return outcomeOf(await ask(request), model.name, how)
+  } catch (error) {
+    if (error.name !== 'TileworkError') throw new Error(`${model.name}, ${action}`, { cause: error })
+    const isRefused = how.refusals?.includes(error.code) === true
+    return { outcome: isRefused ? 'refused' : 'failed', reason: `${error.code}: ${error.message}` }
+  } finally {
+    file.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Inputs and outputs that keep their names. */
+function sameNames({ inputs, outputs }) {
+  const same = (values) => Object.fromEntries(Object.keys(values).map((name) => [name, name]))
+  return { inputs: same(inputs), outputs: same(outputs) }
+}
+
+function isUnchanged(model, path) {
+  return !model.isLarge && readFileSync(model.path).equals(readFileSync(path))
+}
+
+function outcomeOf({ failure, missing, difference }, name, { tolerance = 0 }) {
+  if (failure !== undefined) return { outcome: 'failed', reason: failure }
+  if (missing !== undefined) return { outcome: 'no kernel', reason: missing }
+  if (difference === undefined) return { outcome: 'equal' }
+  const reason = `the largest difference is ${difference}`
+  const most = name === 'half' ? HALF_TOLERANCE : tolerance
+  return { outcome: difference <= most ? 'close' : 'failed', reason }
+}
+
+function show(rows) {
+  const outcomes = ['equal', 'close', 'unchanged', 'refused', 'not for it', 'no kernel', 'failed']
+  const count = (list, outcome) => list.filter((each) => each.outcome === outcome).length
+  const line = (action, list) => ({
+    action,
+    ...Object.fromEntries(outcomes.map((each) => [each, count(list, each)])),
+  })
+  const byAction = Object.keys(ACTIONS).map((action) =>
+    line(
+      action,
+      rows.filter((each) => each.action === action),
+    ),
+  )
+  console.table([...byAction, line('all', rows)])
+  if (rows.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1
+}
