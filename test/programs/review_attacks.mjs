@@ -23,6 +23,8 @@ const RENAMED = {
 /** A program that takes longer hangs. */
 const LIMIT_MS = 20 * 60_000
 const TRANSFERS = 'save saveplain stats toTA ser copyTo fileCopyTo fileReorderCopyTo'.split(' ')
+/** These await a call only after collections, and it may be refused before. */
+const TRANSFER_FLAGS = ['--unhandled-rejections=warn']
 const IS_CLEAN_RACE = /"secret":0,"fault":0/
 const IS_CLEAN_PAIR = /mixed: 0, nodata: 0, fail: 0, refused: 0/
 
@@ -51,9 +53,15 @@ const PROGRAMS = [
   { name: 'surrogate', good: /^(\w+ TileworkError ERR_\w+.*\n){4}$/ },
   ...['symrace', 'symrace_dirsym', 'symrace_hard'].map((name) => ({ name, good: IS_CLEAN_RACE })),
   { name: 'terminal', good: /files \d+ done/, bad: /^!!.*/m },
-  ...['dst', 'src'].map((side) => ({ name: 'transfer_gc', args: () => [side], good: /survived/ })),
+  ...['dst', 'src'].map((side) => ({
+    name: 'transfer_gc',
+    flags: TRANSFER_FLAGS,
+    args: () => [side],
+    good: /survived/,
+  })),
   ...TRANSFERS.map((kind) => ({
     name: 'transfer_others',
+    flags: TRANSFER_FLAGS,
     args: () => [kind],
     good: /survived/,
     bad: /^FAULT.*/m,
@@ -120,13 +128,13 @@ function runAll(programs) {
 }
 
 /** @returns {{ fault?: string, counted: number }} */
-function runOnce({ name, args = () => [], command, exitCode = 0, good, bad, counted }, round) {
+function runOnce({ name, flags = [], args = () => [], command, exitCode = 0, good, bad, counted }, round) {
   const folder = join(workFolder, 'run')
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(join(folder, 'w'), { recursive: true })
   symlinkSync(SHARED, join(folder, 'SHARED'))
   const program = [join(PROGRAMS_FOLDER, `${name}.mjs`), ...args(round)]
-  let result = runNode(folder, ['--expose-gc', ...program])
+  let result = runNode(folder, ['--expose-gc', ...flags, ...program])
   if (command && result.status === 0) result = runNode(folder, [CLI, ...command])
   const { status, signal, output } = result
   const found = bad?.exec(output)?.[0]
