@@ -113,7 +113,7 @@ it.each([
   ['name.safetensors', 'inspect', () => longName(8_000_000)],
   ['entries.safetensors', 'inspect', () => manyEntries(180_000)],
   ['initializers.onnx', 'inspect', () => manyInitializers(400_000)],
-] as const)('%s: %s', { timeout: 120_000 }, (name, call, bytes) => {
+] as const)('%s: %s', { timeout: 300_000 }, (name, call, bytes) => {
   const file = inFolder(`${call.replaceAll(' ', '')}-${name}`)
   writeFileSync(file, bytes())
   const grown = Number(execFileSync(process.execPath, [CHILD, DIST, call, file], { encoding: 'utf8' }))
