@@ -71,6 +71,28 @@ function manyEntries(count: number): Buffer {
   return Buffer.concat([word(json.length, 8), json, Buffer.alloc(count)])
 }
 
+/** An ONNX model of `count` initializers with one number each. */
+function manyInitializers(count: number): Buffer {
+  const graph: Buffer[] = []
+  for (let i = 0; i < count; i++) {
+    const name = Buffer.from(`w${i}`)
+    const scalar = Buffer.concat([
+      Buffer.from([0x08, 1, 0x10, 1, 0x42, name.length]),
+      name,
+      Buffer.from([0x4a, 4, 0, 0, 128, 63]),
+    ])
+    graph.push(Buffer.from([0x2a, scalar.length]), scalar)
+  }
+  const body = Buffer.concat(graph)
+  const length = Buffer.from([
+    (body.length % 128) | 128,
+    ((body.length >> 7) % 128) | 128,
+    ((body.length >> 14) % 128) | 128,
+    body.length >> 21,
+  ])
+  return Buffer.concat([Buffer.from([0x08, 8, 0x42, 2, 0x10, 17, 0x3a]), length, body])
+}
+
 /** A name of line breaks, each of which is six characters on a terminal. */
 function longName(length: number): Buffer {
   const name = '\\n'.repeat(length)
@@ -90,7 +112,8 @@ it.each([
   ['records.btf', 'inspect --json', () => manyRecords(250_000)],
   ['name.safetensors', 'inspect', () => longName(8_000_000)],
   ['entries.safetensors', 'inspect', () => manyEntries(180_000)],
-] as const)('%s: %s', { timeout: 120_000 }, (name, call, bytes) => {
+  ['initializers.onnx', 'inspect', () => manyInitializers(400_000)],
+] as const)('%s: %s', { timeout: 300_000 }, (name, call, bytes) => {
   const file = inFolder(`${call.replaceAll(' ', '')}-${name}`)
   writeFileSync(file, bytes())
   const grown = Number(execFileSync(process.execPath, [CHILD, DIST, call, file], { encoding: 'utf8' }))

@@ -84,7 +84,7 @@ const { rounds, seed, only } = new Command('npm run test:kill --')
 
 const random = generator(seed)
 const folder = makeWorkFolder('kill')
-const failures = []
+let failures = 0
 const shares = only.reduce((sum, part) => sum + PARTS[part].share, 0)
 let kills = 0
 for (const [index, part] of only.entries()) {
@@ -93,9 +93,14 @@ for (const [index, part] of only.entries()) {
   await PARTS[part].kill(count)
   kills += count
 }
-for (const failure of failures) console.log(`FAILED  ${failure}`)
-console.log(`kill: ${rounds} kills, ${failures.length} failed (seed ${seed})`)
-process.exitCode = failures.length === 0 ? 0 : 1
+console.log(`kill: ${rounds} kills, ${failures} failed (seed ${seed})`)
+process.exitCode = failures === 0 ? 0 : 1
+
+/** Printed at once, so that a run that is ended early has said it. */
+function fail(what) {
+  failures++
+  console.log(`FAILED  ${what}`)
+}
 
 /** Divides a number of kills evenly over a list of cases. */
 function killEach(cases, kill) {
@@ -108,18 +113,19 @@ async function killSaves(save, count) {
   if (count === 0) return
   const setup = prepareSave(save)
   const undisturbed = new DisturbedChild()
-  const milliseconds = await measureSave(setup)
+  const times = await measureSave(setup)
   const tally = { interrupted: 0, old: 0, new: 0, stray: 0 }
   for (let round = 0; round < count; round++) {
     copyFileSync(setup.oldFile, setup.target)
-    const afterMs = momentOfSave(milliseconds, round % 2 === 1)
+    const afterMs = momentOfSave(lately(times), round % 2 === 1)
     const child = new DisturbedChild()
-    const { isInterrupted, error } = await child.run(setup.job, () => child.kill(), afterMs)
+    const { isInterrupted, error, milliseconds } = await child.run(setup.job, () => child.kill(), afterMs)
     await child.close()
+    if (!isInterrupted) times.push(milliseconds)
     const where = `${save.name}, killed after ${afterMs.toFixed(2)} ms`
-    if (error) failures.push(`${where}: ${error.message}`)
+    if (error) fail(`${where}: ${error.message}`)
     const state = setup.states.get(digest(setup.target))
-    if (state === undefined) failures.push(`${where}: the target is neither old nor new`)
+    if (state === undefined) fail(`${where}: the target is neither old nor new`)
     else tally[state]++
     tally.interrupted += isInterrupted ? 1 : 0
     tally.stray += strayFiles(setup.folder, setup.expected).length
@@ -127,7 +133,15 @@ async function killSaves(save, count) {
   }
   await undisturbed.close()
   rmSync(setup.folder, { recursive: true })
-  reportTally(`save of ${save.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
+  reportTally(`save of ${save.name} (${lately(times).toFixed(0)} ms)`, count, tally)
+}
+
+/**
+ * Duration by the last runs that no kill ended. On a busy machine it changes during a test, and kills by the first
+ * measurement would all come too late or too early.
+ */
+function lately(times) {
+  return median(times.slice(-MEASURED_RUNS))
 }
 
 function momentOfSave(milliseconds, isLate) {
@@ -176,17 +190,16 @@ async function measureSave(setup) {
     [digest(setup.oldFile), 'old'],
     [setup.newDigest, 'new'],
   ])
-  return median(times)
+  return times
 }
 
 async function saveUndisturbed(setup, child, where) {
   copyFileSync(setup.oldFile, setup.target)
   const { error } = await child.run(setup.job)
-  if (error) failures.push(`${where}: the next save failed: ${error.message}`)
-  else if (digest(setup.target) !== setup.newDigest)
-    failures.push(`${where}: the next save wrote other bytes`)
+  if (error) fail(`${where}: the next save failed: ${error.message}`)
+  else if (digest(setup.target) !== setup.newDigest) fail(`${where}: the next save wrote other bytes`)
   const stray = strayFiles(setup.folder, setup.expected)
-  if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
+  if (stray.length > 0) fail(`${where}: still there after the next save: ${stray.join(', ')}`)
   for (const name of stray) rmSync(join(setup.folder, name))
 }
 
@@ -194,22 +207,23 @@ async function killModels(model, kind, count) {
   if (count === 0) return
   const setup = await prepareModel(model, kind)
   const undisturbed = new DisturbedChild()
-  const milliseconds = await measureModel(setup)
+  const times = await measureModel(setup)
   const tally = { interrupted: 0, old: 0, new: 0, stray: 0 }
   for (let done = 0; done < count; ) {
     startFromOldModel(setup)
     const kills = Math.min(count - done, 1 + Math.floor(random() * MAX_KILLS_IN_A_ROW))
     let where = ''
     for (let kill = 0; kill < kills; kill++) {
-      const afterMs = momentOfSave(milliseconds, (done + kill) % 2 === 1)
+      const afterMs = momentOfSave(lately(times), (done + kill) % 2 === 1)
       where = `${model.name}, kill ${done + kill + 1} after ${afterMs.toFixed(2)} ms`
       const child = new DisturbedChild()
-      const { isInterrupted, error } = await child.run(setup.job, () => child.kill(), afterMs)
+      const { isInterrupted, error, milliseconds } = await child.run(setup.job, () => child.kill(), afterMs)
       await child.close()
-      if (error) failures.push(`${where}: ${error.message}`)
+      if (!isInterrupted) times.push(milliseconds)
+      if (error) fail(`${where}: ${error.message}`)
       const state = await stateOfModel(setup)
       if (state in tally) tally[state]++
-      else failures.push(`${where}: the model is neither old nor new: ${state}`)
+      else fail(`${where}: the model is neither old nor new: ${state}`)
       tally.interrupted += isInterrupted ? 1 : 0
       tally.stray += strayFiles(setup.target, await filesOfModel(setup)).length
     }
@@ -218,7 +232,7 @@ async function killModels(model, kind, count) {
   }
   await undisturbed.close()
   for (const path of [setup.input, setup.old, setup.target]) rmSync(path, { recursive: true })
-  reportTally(`${kind.target} of ${model.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
+  reportTally(`${kind.target} of ${model.name} (${lately(times).toFixed(0)} ms)`, count, tally)
 }
 
 async function prepareModel(model, kind) {
@@ -266,17 +280,17 @@ async function measureModel(setup) {
     if (error) throw new Error(`An undisturbed save of a model failed: ${error.message}`)
     times.push(milliseconds)
   }
-  return median(times)
+  return times
 }
 
 /** Saves over the files that the kills left. */
 async function saveModelUndisturbed(setup, child, where) {
   const { error } = await child.run(setup.job)
   const state = await stateOfModel(setup)
-  if (error) failures.push(`${where}: the next save failed: ${error.message}`)
-  else if (state !== 'new') failures.push(`${where}: the next save left another model: ${state}`)
+  if (error) fail(`${where}: the next save failed: ${error.message}`)
+  else if (state !== 'new') fail(`${where}: the next save left another model: ${state}`)
   const stray = strayFiles(setup.target, await filesOfModel(setup))
-  if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
+  if (stray.length > 0) fail(`${where}: still there after the next save: ${stray.join(', ')}`)
 }
 
 /** @returns {Promise<string>} `old`, `new`, or a description of the fault */
@@ -390,13 +404,13 @@ function countStates(many, { old, newDigests, tally, where }) {
     if (!existsSync(path)) {
       tally.absent++
       // An existing output must not disappear.
-      if (old.has(name)) failures.push(`${where}: ${name} was there and is gone`)
+      if (old.has(name)) fail(`${where}: ${name} was there and is gone`)
       continue
     }
     const now = digest(path)
     if (now === newDigests.get(name)) tally.new++
     else if (now === old.get(name)) tally.old++
-    else failures.push(`${where}: ${name} is neither old nor new`)
+    else fail(`${where}: ${name} is neither old nor new`)
   }
 }
 
@@ -404,14 +418,14 @@ async function finishMany(many, newDigests, where) {
   try {
     await execute(process.execPath, [COMMAND, ...many.args(many.out, LAYOUT)])
   } catch (error) {
-    failures.push(`${where}: the run after it failed: ${error.message}`)
+    fail(`${where}: the run after it failed: ${error.message}`)
     return
   }
   const after = digests(many.out)
   const wrong = many.names.filter((name) => after.get(name) !== newDigests.get(name))
-  if (wrong.length > 0) failures.push(`${where}: the run after it left other bytes in ${wrong.join(', ')}`)
+  if (wrong.length > 0) fail(`${where}: the run after it left other bytes in ${wrong.join(', ')}`)
   const stray = strayFiles(many.out, many.expected)
-  if (stray.length > 0) failures.push(`${where}: still there after the next run: ${stray.join(', ')}`)
+  if (stray.length > 0) fail(`${where}: still there after the next run: ${stray.join(', ')}`)
 }
 
 function reportTally(name, count, tally) {
@@ -419,7 +433,7 @@ function reportTally(name, count, tally) {
   const counts = states.map(([state, number]) => `${number} ${state}`).join(', ')
   console.log(`${name}: ${count} kills, ${tally.interrupted} of them before the end; found ${counts}`)
   if (tally.interrupted < count * MIN_INTERRUPTED_SHARE - 1) {
-    failures.push(`${name}: only ${tally.interrupted} of ${count} kills came before the end`)
+    fail(`${name}: only ${tally.interrupted} of ${count} kills came before the end`)
   }
 }
 

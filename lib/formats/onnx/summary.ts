@@ -87,7 +87,7 @@ function initializersAmong(model: OnnxModel, names: ReadonlySet<string>): Readon
   const found = new Set<string>()
   if (names.size === 0) return found
   for (const list of ['initializer', 'sparse_initializer'] as const) {
-    for (const field of model.graph.message.fieldsOf(list, false)) {
+    for (const field of model.graph.message.eachOf(list)) {
       const name = initializerName(list, field)
       if (names.has(name)) found.add(name)
     }
@@ -122,7 +122,7 @@ function* nodesIn(message: Message): Generator<string> {
       : `${domain}.${message.text('op_type')}`
   }
   for (const name of NODE_FIELDS[message.type] ?? []) {
-    for (const field of message.fieldsOf(name, false)) if (field.kind === 'message') yield* nodesIn(field)
+    for (const field of message.eachOf(name)) if (field.kind === 'message') yield* nodesIn(field)
   }
 }
 

@@ -127,12 +127,19 @@ function resultOf<T>(action: () => T): T | { readonly refused: string } {
   }
 }
 
+function placesOfEach(message: Message, name: string): unknown[] {
+  return [...message.eachOf(name)].map((field) => (field as Message).origin).map((at) => [at!.start, at!.end])
+}
+
+function placesOfAll(message: Message, name: string): unknown[] {
+  return message.messages(name).map(({ origin }) => [origin!.start, origin!.end])
+}
+
 /** Readers by field type; each returns a list. */
 function readersOf({ name, kind, isRepeated }: FieldInfo): ((message: Message) => unknown[])[] {
   if (isMessageKind(kind)) {
-    const inside = (message: Message): unknown[] =>
-      message.messages(name).map(({ origin }) => [origin!.start, origin!.end])
-    return isRepeated ? [inside] : []
+    // The second remembers the messages, so the first reads them.
+    return isRepeated ? [placesOfEach, placesOfAll].map((places) => (message) => places(message, name)) : []
   }
   if (kind === 'float') return [(message) => message.floats(name)]
   if (kind !== 'string' && kind !== 'bytes') return [(message) => message.ints(name)]
@@ -218,3 +225,16 @@ it(`${COUNT} messages with runs are read and edited as single fields are`, {
   expect(seen.refused).toBeGreaterThan(COUNT / 50)
   expect(seen.runs).toBeGreaterThan(COUNT / 10)
 })
+
+it.each([1, 255, 256, 257, 512, 700])(
+  '%i messages before and after another field are walked as they are listed',
+  (count) => {
+    const run = join(...Array.from({ length: count }, (_, at) => field(5, field(8, `w${at}`))))
+    const bytes = join(run, field(2, 'graph'), field(5, field(8, 'last')))
+    const walked = [...messageOf('GraphProto', fileOf(bytes), 0, bytes.length).eachOf('initializer')]
+    expect(walked.map((each) => (each as Message).text('name'))).toEqual([
+      ...Array.from({ length: count }, (_, at) => `w${at}`),
+      'last',
+    ])
+  },
+)

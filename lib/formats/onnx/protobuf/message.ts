@@ -74,6 +74,9 @@ const MIN_INDEXED_BYTES = 4096
 /** Size limit of a message that is joined from several occurrences, which is done in memory. */
 const MAX_MERGED_BYTES = 2 ** 28
 
+/** Messages that a walk over a model reads at once. */
+const BATCH_MESSAGES = 256
+
 /** Levels below a message whose edits it counts: from a graph down to the attributes of its nodes. */
 const COUNTED_LEVELS = 2
 
@@ -414,14 +417,40 @@ export class Message implements Listed {
     this.#set(name, order.slice())
   }
 
+  /** Occurrences of a field with messages. */
+  fieldsOf(name: string): MessageField[] {
+    return this.#itemsOf(fieldInfo(this.type, name))
+  }
+
   /**
-   * Occurrences of a field with messages.
-   *
-   * @param remembers - false: messages that were not read before are not kept, and the next call returns other objects;
-   * for walks over whole models that must not fill the memory
+   * As `fieldsOf`, one after the other. Messages that were not read before are not kept, and the next call makes other
+   * objects: for walks over whole models, which must not fill the memory.
    */
-  fieldsOf(name: string, remembers = true): MessageField[] {
-    return this.#itemsOf(fieldInfo(this.type, name), remembers)
+  *eachOf(name: string): Generator<MessageField> {
+    const info = fieldInfo(this.type, name)
+    const known = this.#lists?.items(info.number)
+    if (known) yield* known.slice() as MessageField[]
+    else if (this.#file && info.isRepeated) yield* this.#readInBatches(info)
+    else yield* this.#readMessages(info)
+  }
+
+  *#readInBatches(info: FieldInfo): Generator<Message> {
+    const counted = { messages: 0, bytes: 0 }
+    const runs = this.#indexed() ?? [info.number, this.#start, this.#end]
+    for (let run = 0; run < runs.length; run += 3) {
+      const end = runs[run + 2]!
+      let next = runs[run]! === info.number ? runs[run + 1]! : end
+      while (next < end) {
+        const batch: Message[] = []
+        const add = (cursor: WireCursor): void => {
+          batch.push(this.#messageAt(cursor, info, counted))
+          next = cursor.position
+        }
+        this.#scanRange(next, end, add, info, () => batch.length === BATCH_MESSAGES)
+        if (batch.length < BATCH_MESSAGES) next = end
+        yield* batch
+      }
+    }
   }
 
   /** False where a plan can copy the range of the file. */
@@ -548,11 +577,11 @@ export class Message implements Listed {
     }
   }
 
-  #itemsOf(info: FieldInfo, remembers = true): MessageField[] {
+  #itemsOf(info: FieldInfo): MessageField[] {
     const known = this.#lists?.items(info.number)
     if (known) return known.slice() as MessageField[]
     const messages = this.#readMessages(info)
-    if (remembers && messages.length > 0) this.#known().load(info.number, messages)
+    if (messages.length > 0) this.#known().load(info.number, messages)
     return messages
   }
 
@@ -562,16 +591,27 @@ export class Message implements Listed {
   }
 
   #readMessages(info: FieldInfo): Message[] {
-    const kind = info.kind as MessageName
     const messages: Message[] = []
-    const file = this.#file!
-    let byteLength = 0
-    this.#scan(info, ({ start: tagStart, valueStart, position }) => {
-      byteLength += position - tagStart
-      checkTinyMessages(messages.length + 1, byteLength, tagStart)
-      messages.push(new Message(kind, { file, start: valueStart, end: position, tagStart }, this))
+    const counted = { messages: 0, bytes: 0 }
+    this.#scan(info, (cursor) => {
+      messages.push(this.#messageAt(cursor, info, counted))
     })
-    return info.isRepeated || messages.length < 2 ? messages : [this.#merged(kind, messages)]
+    return info.isRepeated || messages.length < 2
+      ? messages
+      : [this.#merged(info.kind as MessageName, messages)]
+  }
+
+  /** The message that the cursor has passed. */
+  #messageAt(
+    { start: tagStart, valueStart, position }: WireCursor,
+    { kind }: FieldInfo,
+    counted: { messages: number; bytes: number },
+  ): Message {
+    counted.messages += 1
+    counted.bytes += position - tagStart
+    checkTinyMessages(counted.messages, counted.bytes, tagStart)
+    const origin = { file: this.#file!, start: valueStart, end: position, tagStart }
+    return new Message(kind as MessageName, origin, this)
   }
 
   /** Several occurrences of a singular message as one, which is what the joined bytes encode. */
@@ -614,14 +654,24 @@ export class Message implements Listed {
     return end
   }
 
-  /** @param only - the field to visit; default: all. Fields with another wire type than the schema's are not visited */
-  #scanRange(start: number, end: number, visit: (cursor: WireCursor) => void, only?: FieldInfo): void {
+  /**
+   * @param only - the field to visit; default: all. Fields with another wire type than the schema's are not visited
+   * @param isEnough - asked after each visit; true ends the scan
+   */
+  #scanRange(
+    start: number,
+    end: number,
+    visit: (cursor: WireCursor) => void,
+    only?: FieldInfo,
+    isEnough?: () => boolean,
+  ): void {
     const { cursor } = this.#file!
     cursor.position = start
     try {
       const steps = visitFields(cursor, end, () => {
-        if (!only || (cursor.number === only.number && canBe(only, cursor.wireType))) visit(cursor)
-        return undefined
+        if (only && (cursor.number !== only.number || !canBe(only, cursor.wireType))) return undefined
+        visit(cursor)
+        return isEnough?.() ? end : undefined
       })
       if (steps) walkSourceSync(steps, cursor)
     } catch (error) {

@@ -19,8 +19,9 @@ export interface TensorField {
 export function* tensorFields(message: Message, path = '', remembers = true): Generator<TensorField> {
   for (const list of TENSOR_FIELDS[message.type] ?? []) {
     const { kind, isRepeated } = fieldInfo(message.type, list)
-    for (const [index, field] of message.fieldsOf(list, remembers).entries()) {
-      const fieldPath = `${path}${list}${isRepeated ? `[${index}]` : ''}`
+    let index = 0
+    for (const field of occurrencesOf(message, list, remembers)) {
+      const fieldPath = `${path}${list}${isRepeated ? `[${index++}]` : ''}`
       if (kind === 'TensorProto' || kind === 'SparseTensorProto')
         yield { owner: message, field, path: fieldPath }
       else if (field instanceof Message) yield* tensorFields(field, `${fieldPath}.`, remembers)
@@ -36,10 +37,14 @@ export function* denseFields(message: Message, remembers = true): Generator<Tens
     if (isMessage ? field.type !== 'SparseTensorProto' : field.tensor.kind !== 'sparse') yield found
     else if (isMessage) {
       for (const part of ['values', 'indices'])
-        for (const each of field.fieldsOf(part, remembers))
+        for (const each of occurrencesOf(field, part, remembers))
           yield { owner: field, field: each, path: `${path}.${part}` }
     }
   }
+}
+
+function occurrencesOf(message: Message, list: string, remembers: boolean): Iterable<MessageField> {
+  return remembers ? message.fieldsOf(list) : message.eachOf(list)
 }
 
 /** Fields that contain tensors, directly or in nested messages, by message. */
