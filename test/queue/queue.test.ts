@@ -27,7 +27,7 @@ import {
 import { runCli } from '../cli/run_cli.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 // @ts-expect-error a script without types
-import { NO_REDIS, REDIS_PROGRAM, RedisServer } from './servers.mjs'
+import { freePort, NO_REDIS, REDIS_PROGRAM, RedisServer } from './servers.mjs'
 
 if (REDIS_PROGRAM === undefined) console.log(`queue: skipped, ${NO_REDIS}`)
 
@@ -433,12 +433,9 @@ describe.skipIf(REDIS_PROGRAM === undefined)('a queue', () => {
     const folder = await inputs(3)
     const queueFlags = ['--queue', place.url, '--queue-name', place.name]
     const controller = new AbortController()
-    const worker = runCli(
-      ['worker', ...queueFlags, '--root', folder, '--jobs', '2', '--memory', '64MiB', '--json'],
-      {
-        signal: controller.signal,
-      },
-    )
+    const port: number = await freePort()
+    const workerFlags = ['--root', folder, '--jobs', '2', '--memory', '64MiB', '--metrics', String(port)]
+    const worker = runCli(['worker', ...queueFlags, ...workerFlags, '--json'], { signal: controller.signal })
     const flags = ['--out-dir', join(folder, 'out'), '--layout', 'byxf', '--keep-going', ...queueFlags]
     const { code, stdout, stderr } = await runCli(['convert', pattern(folder), ...flags, '--json'])
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('ERR_UNKNOWN_FORMAT') })
@@ -452,6 +449,14 @@ describe.skipIf(REDIS_PROGRAM === undefined)('a queue', () => {
       code: 0,
       stdout: expect.stringContaining('0 waiting, 0 active, 0 delayed'),
     })
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    for (const line of [
+      'tilework_files_total{status="written"} 3',
+      'tilework_failures_total{code="ERR_UNKNOWN_FORMAT"} 1',
+      'tilework_queue_wait_seconds_count 4',
+    ]) {
+      expect(metrics.split('\n')).toContain(line)
+    }
     controller.abort()
     const ended = await worker
     expect(ended.code).toBe(0)

@@ -151,7 +151,8 @@ export async function startFaultyProxy(target, share, random) {
   }
 }
 
-async function freePort() {
+/** A port of loopback that nothing listens at. */
+export async function freePort() {
   const server = createServer()
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address()

@@ -12,7 +12,6 @@ import {
   convertMany as convertFiles,
   type FileOutcome,
   isPattern,
-  type MetricsOptions,
   resolveDtype,
   type Shard,
   schedulerShard,
@@ -44,6 +43,7 @@ import {
 } from './convert_options.js'
 import { collectStaticShape } from './edit_arguments.js'
 import { KEEP_OLD_DATA } from './keep_old_data.js'
+import { metricsOption } from './metrics_option.js'
 import { UndoFile } from './undo_file.js'
 
 const EXAMPLES = `
@@ -210,21 +210,8 @@ function addManyOptions(command: Command): void {
       'with --queue: from 1, taken first; without one, before all that have one',
       wholeNumber('--priority'),
     )
-    .addOption(
-      new Option(
-        '--metrics <port>',
-        'answer Prometheus at http://127.0.0.1:PORT/metrics while the run lasts; ADDRESS:PORT listens elsewhere',
-      ).argParser(parseMetrics),
-    )
+    .addOption(metricsOption('the run lasts'))
   refuseBoth(command, 'manifest', 'no-manifest')
-}
-
-function parseMetrics(text: string): MetricsOptions {
-  const [, host, port] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? []
-  if (port === undefined) {
-    throw new TileworkError('ERR_ARGUMENT', `--metrics takes PORT or ADDRESS:PORT; it is "${text}".`)
-  }
-  return { port: Number(port), ...(host !== undefined && { host: host.replace(/^\[|\]$/g, '') }) }
 }
 
 /** The last one of a flag and its negation would win silently, which hides a mistake in a script. */

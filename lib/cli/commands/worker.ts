@@ -1,6 +1,13 @@
 /** `tilework worker`: converts files of a queue until it is stopped. */
 import { type Command, Option } from 'commander'
-import { setMemoryBudget, setThreads, TileworkError } from '../../index.js'
+import {
+  type Metrics,
+  type MetricsOptions,
+  setMemoryBudget,
+  setThreads,
+  startMetrics,
+  TileworkError,
+} from '../../index.js'
 import { startWorker, type WorkerEvent, type WorkerOptions } from '../../queue.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, type ReadChoice, readChoice } from '../files/open_input.js'
@@ -8,6 +15,7 @@ import { formatBytes, formatCount } from '../text/byte_count.js'
 import { byteCount, wholeNumber } from '../text/parse_number.js'
 import { printable, printableJson } from '../text/printable.js'
 import type { Terminal } from '../text/terminal.js'
+import { metricsOption } from './metrics_option.js'
 
 interface WorkerFlags extends ReadChoice {
   readonly queue: string
@@ -25,6 +33,7 @@ interface WorkerFlags extends ReadChoice {
   readonly grace?: number
   /** Bytes. */
   readonly maxOutput?: number
+  readonly metrics?: MetricsOptions
   readonly json?: boolean
 }
 
@@ -75,6 +84,7 @@ export function addWorker(program: Command, terminal: Terminal, finish: (code: E
     )
     .option('--grace <seconds>', 'seconds to finish files when stopped (default: 5)', wholeNumber('--grace'))
     .option('--max-output <bytes>', 'largest output (default: 1TiB)', byteCount('--max-output'))
+    .addOption(metricsOption('the worker runs'))
   addReadOptions(command)
     .option('--json', 'print what happens as JSON, one line each')
     .addHelpText('after', EXAMPLES)
@@ -114,7 +124,8 @@ async function work(flags: WorkerFlags, terminal: Terminal): Promise<ExitCode> {
   if (memory !== undefined) setMemoryBudget(memory)
   const { remote, ...open } = readChoice(flags)
   const log = new WorkerLog(flags.json === true, terminal)
-  const worker = await startWorker({
+  const metrics = flags.metrics && (await startMetrics(flags.metrics))
+  const options: WorkerOptions = {
     queue: { url, ...(queueName !== undefined && { name: queueName }) },
     roots: root ?? [],
     allowSchemes: allowScheme ?? [],
@@ -126,12 +137,31 @@ async function work(flags: WorkerFlags, terminal: Terminal): Promise<ExitCode> {
     ...(grace !== undefined && { graceMs: grace * 1000 }),
     ...(maxOutput !== undefined && { maxOutputBytes: maxOutput }),
     signal: terminal.signal,
-    onEvent: (event) => log.add(event),
-  })
-  log.started()
-  await worker.closed
+    onEvent: (event) => {
+      log.add(event)
+      if (metrics) countEvent(metrics, event)
+    },
+  }
+  try {
+    const worker = await startWorker(options)
+    log.started()
+    await worker.closed
+  } finally {
+    await metrics?.close()
+  }
   log.ended()
   return EXIT.ok
+}
+
+/** A failure that is tried again has not ended the file. */
+function countEvent(metrics: Metrics, event: WorkerEvent): void {
+  if (event.kind === 'started') metrics.queueWaited(event.waitedMs / 1000)
+  else if (event.kind === 'written') {
+    metrics.fileEnded({ status: 'written', byteLength: event.byteLength }, event.ms / 1000)
+  } else if (event.kind === 'failed' && !event.isRetried) {
+    const error = new TileworkError(event.code, event.message)
+    metrics.fileEnded({ status: 'failed', error }, event.ms / 1000)
+  }
 }
 
 /** Seconds between two lines about trouble with the connection: it comes with every attempt to connect. */
