@@ -267,7 +267,7 @@ export class Message implements Listed {
     return values
   }
 
-  /** Messages of a field; the same objects each time, unless `remembers` is false: see `fieldsOf`. */
+  /** Messages of a field; the same objects each time, unless `remembers` is false: see `eachOf`. */
   messages(name: string, remembers = true): Message[] {
     const items = this.#itemsOf(fieldInfo(this.type, name), remembers)
     return items.filter((item): item is Message => item instanceof Message)
@@ -577,11 +577,11 @@ export class Message implements Listed {
     }
   }
 
-  #itemsOf(info: FieldInfo): MessageField[] {
+  #itemsOf(info: FieldInfo, remembers = true): MessageField[] {
     const known = this.#lists?.items(info.number)
     if (known) return known.slice() as MessageField[]
     const messages = this.#readMessages(info)
-    if (messages.length > 0) this.#known().load(info.number, messages)
+    if (remembers && messages.length > 0) this.#known().load(info.number, messages)
     return messages
   }
 
