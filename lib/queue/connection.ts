@@ -3,7 +3,7 @@ import type * as BullMq from 'bullmq'
 import type * as IoRedis from 'ioredis'
 import type { Redis } from 'ioredis'
 import { optionalPeer } from '../bytes/remote/optional_peer.js'
-import { checkObject } from '../caller_input.js'
+import { checkObject, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 
@@ -47,7 +47,7 @@ function loadIoRedis(): typeof IoRedis {
 /** @throws TileworkError ERR_ARGUMENT; no message shows the URL, which may hold a password */
 export function checkPlace(given: QueuePlace): CheckedPlace {
   checkObject(given, 'The queue is { url, name? }')
-  const { url: text, name = DEFAULT_NAME } = given
+  const { url: text, name = DEFAULT_NAME } = readInput('The queue', () => ({ url: given.url, name: given.name }))
   if (typeof name !== 'string' || !/^[\w-]{1,64}$/.test(name)) {
     const allowed = '1 to 64 of a-z, A-Z, 0-9, _ and -'
     throw new TileworkError(
