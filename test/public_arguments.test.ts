@@ -4,6 +4,7 @@
  */
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { type AddressInfo, createServer } from 'node:net'
 import { Readable } from 'node:stream'
 import { afterAll, expect, it } from 'vitest'
 import * as tilework from '../lib/index.js'
@@ -25,6 +26,7 @@ import {
 } from '../lib/index.js'
 import * as layoutEntry from '../lib/layout.js'
 import * as onnxEntry from '../lib/onnx.js'
+import * as queueEntry from '../lib/queue.js'
 import * as tmfileEntry from '../lib/tmfile.js'
 import { temporaryFolder } from './cli/temporary_folder.js'
 import { addModel } from './formats/onnx/small_model.js'
@@ -73,6 +75,23 @@ const onProgress = () => undefined
 const { signal } = new AbortController()
 const model = smallModel
 const weights = { name: 'conv/w', dtype: 'int8', scale: 1, zeroPoint: 0 } as const
+
+/** A server that refuses every command, so that a call with right options ends there. */
+const closedQueue = createServer((socket) => {
+  socket.on('error', () => undefined)
+  socket.on('data', (commands) => {
+    for (const _ of String(commands).matchAll(/^\*/gm)) socket.write('-NOAUTH Authentication required.\r\n')
+  })
+})
+await new Promise<void>((resolve) => closedQueue.listen(0, '127.0.0.1', resolve))
+closedQueue.unref()
+const place = () => ({ url: `redis://127.0.0.1:${(closedQueue.address() as AddressInfo).port}`, name: 'q' })
+const queueOptions = () => ({
+  ...{ queue: place(), attempts: 2, priority: 1, window: 10, outDir: inFolder('queued'), base: inFolder('.') },
+  ...{ keepGoing: true, manifest: false, shard: { index: 1, count: 1 }, force: true, dtype: 'float16' },
+  ...{ open: { format: 'btf', level: 'strict' }, signal, onProgress, onFile: onProgress },
+  onDamagedManifest: onProgress,
+})
 
 interface Call {
   // biome-ignore lint/suspicious/noExplicitAny: wrong arguments are what this is about
@@ -128,6 +147,23 @@ const CALLS: Readonly<Record<string, Call>> = {
         ...{ outDir: inFolder('many'), base: inFolder('.'), jobs: 2, keepGoing: true, manifest: false },
         ...{ shard: { index: 1, count: 1 }, force: true, dtype: 'float16', signal, onProgress },
         ...{ onFile: onProgress, onDamagedManifest: onProgress },
+      },
+    ],
+  },
+  convertQueued: {
+    run: queueEntry.convertQueued,
+    args: () => [{ path: inFolder('one.btf') }, queueOptions()],
+  },
+  submitFiles: { run: queueEntry.submitFiles, args: () => [{ path: inFolder('one.btf') }, queueOptions()] },
+  openQueue: { run: async (given) => (await queueEntry.openQueue(given)).close(), args: () => [place()] },
+  startWorker: {
+    run: async (options) => (await queueEntry.startWorker(options)).stop(),
+    args: () => [
+      {
+        ...{ queue: place(), roots: [inFolder('.')], allowSchemes: ['s3'], jobs: 1, lockMs: 2000, graceMs: 0 },
+        ...{ rate: { files: 1, perMilliseconds: 1 }, maxOutputBytes: 100, remote: { retries: 0 }, signal },
+        ...{ open: { mode: 'read', guard: false, symlinks: 'follow', hardLinks: 'allow', limits: {} } },
+        onEvent: onProgress,
       },
     ],
   },
@@ -686,7 +722,7 @@ function* wrongArguments({ args }: Call): Generator<readonly [string, readonly u
 
 it('the table covers every exported function', () => {
   const isClass = (value: unknown) => /^class\b/.test(Function.prototype.toString.call(value))
-  const entries = { ...tilework, ...layoutEntry, ...onnxEntry, ...tmfileEntry }
+  const entries = { ...tilework, ...layoutEntry, ...onnxEntry, ...queueEntry, ...tmfileEntry }
   const functions = Object.entries(entries).filter(
     ([, value]) => typeof value === 'function' && !isClass(value),
   )

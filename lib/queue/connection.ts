@@ -173,7 +173,7 @@ export function connectionError(label: string, cause: unknown): TileworkError {
     cause instanceof Error && cause.message !== ''
       ? cause.message
       : String((cause as { code?: unknown })?.code ?? cause)
-  return new TileworkError('ERR_IO', `The queue at ${label} cannot be used: ${reason}.`, {
+  return new TileworkError('ERR_IO', `The queue at ${label} cannot be used: ${reason.replace(/\.$/, '')}.`, {
     path: label,
     cause,
   })
