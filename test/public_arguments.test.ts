@@ -3,8 +3,8 @@
  * outcome is a TileworkError or a success, never another error.
  */
 import { mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, expect, it } from 'vitest'
 import * as tilework from '../lib/index.js'
@@ -87,7 +87,14 @@ await new Promise<void>((resolve) => closedQueue.listen(0, '127.0.0.1', resolve)
 closedQueue.unref()
 const place = () => ({ url: `redis://127.0.0.1:${(closedQueue.address() as AddressInfo).port}`, name: 'q' })
 const queueOptions = () => ({
-  ...{ queue: place(), attempts: 2, priority: 1, window: 10, outDir: inFolder('queued'), base: inFolder('.') },
+  ...{
+    queue: place(),
+    attempts: 2,
+    priority: 1,
+    window: 10,
+    outDir: inFolder('queued'),
+    base: inFolder('.'),
+  },
   ...{ keepGoing: true, manifest: false, shard: { index: 1, count: 1 }, force: true, dtype: 'float16' },
   ...{ open: { format: 'btf', level: 'strict' }, signal, onProgress, onFile: onProgress },
   onDamagedManifest: onProgress,
@@ -160,7 +167,14 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: async (options) => (await queueEntry.startWorker(options)).stop(),
     args: () => [
       {
-        ...{ queue: place(), roots: [inFolder('.')], allowSchemes: ['s3'], jobs: 1, lockMs: 2000, graceMs: 0 },
+        ...{
+          queue: place(),
+          roots: [inFolder('.')],
+          allowSchemes: ['s3'],
+          jobs: 1,
+          lockMs: 2000,
+          graceMs: 0,
+        },
         ...{ rate: { files: 1, perMilliseconds: 1 }, maxOutputBytes: 100, remote: { retries: 0 }, signal },
         ...{ open: { mode: 'read', guard: false, symlinks: 'follow', hardLinks: 'allow', limits: {} } },
         onEvent: onProgress,

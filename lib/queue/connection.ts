@@ -47,7 +47,10 @@ function loadIoRedis(): typeof IoRedis {
 /** @throws TileworkError ERR_ARGUMENT; no message shows the URL, which may hold a password */
 export function checkPlace(given: QueuePlace): CheckedPlace {
   checkObject(given, 'The queue is { url, name? }')
-  const { url: text, name = DEFAULT_NAME } = readInput('The queue', () => ({ url: given.url, name: given.name }))
+  const { url: text, name = DEFAULT_NAME } = readInput('The queue', () => ({
+    url: given.url,
+    name: given.name,
+  }))
   if (typeof name !== 'string' || !/^[\w-]{1,64}$/.test(name)) {
     const allowed = '1 to 64 of a-z, A-Z, 0-9, _ and -'
     throw new TileworkError(

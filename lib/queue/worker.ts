@@ -61,7 +61,8 @@ const COMMAND_RETRY_MS = 500
 /**
  * Starts to convert files of a queue.
  *
- * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED without the package bullmq; ERR_IO where the queue cannot be reached
+ * @throws TileworkError ERR_ARGUMENT; ERR_ABORTED; ERR_UNSUPPORTED without the package bullmq; ERR_IO where the queue cannot be
+ * reached
  */
 export async function startWorker(options: WorkerOptions): Promise<QueueWorker> {
   const checked = checkWorkerOptions(options)

@@ -1,6 +1,7 @@
 /** Options of a worker. */
-import type { RemoteOptions } from '../bytes/remote/remote_options.js'
+import { checkRemoteOptions, type RemoteOptions } from '../bytes/remote/remote_options.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
+import { throwIfAborted } from '../cancel.js'
 import { type ErrorCode, TileworkError } from '../errors.js'
 import type { OpenOptions } from '../pipeline/open.js'
 import { valueText } from '../value_text.js'
@@ -88,6 +89,8 @@ const NAMES: readonly (keyof WorkerOptions)[] = [
   'onEvent',
 ]
 
+const READ_NAMES: readonly (keyof WorkerReadOptions)[] = ['mode', 'guard', 'symlinks', 'hardLinks', 'limits']
+
 /** A mistyped number would open more files than a process may have. */
 const MAX_WORKER_JOBS = 256
 /** Below, a pause of the process would lose its files. */
@@ -97,7 +100,7 @@ const MAX_MS = 24 * 3600 * 1000
 
 const DEFAULTS = { jobs: 1, lockMs: 30_000, graceMs: 5_000, maxOutputBytes: 1024 ** 4 } as const
 
-/** @throws TileworkError ERR_ARGUMENT, ERR_IO for a root that is not there */
+/** @throws TileworkError ERR_ARGUMENT, ERR_ABORTED, ERR_IO for a root that is not there */
 export function checkWorkerOptions(given: WorkerOptions): CheckedWorkerOptions {
   checkOptions(given, 'startWorker', NAMES)
   const options = readInput('The options of startWorker', () => ({
@@ -115,6 +118,9 @@ export function checkWorkerOptions(given: WorkerOptions): CheckedWorkerOptions {
     checkNumber('rate.perMilliseconds', rate.perMilliseconds, 1, MAX_MS)
   }
   checkListener(options.onEvent, 'onEvent')
+  throwIfAborted(options.signal)
+  checkRemoteOptions(options.remote)
+  if (options.open !== undefined) checkOptions(options.open, 'startWorker: open', READ_NAMES)
   const roots = textList('roots', options.roots)
   const schemes = textList('allowSchemes', options.allowSchemes)
   return { ...options, place: checkPlace(options.queue), scope: new Scope({ roots, schemes }) }

@@ -9,6 +9,7 @@ import { jobPolicy } from '../../lib/queue/job_policy.js'
 import { failedPair, readFailure, shortResult, writtenPair } from '../../lib/queue/job_result.js'
 import { Scope } from '../../lib/queue/scope.js'
 import { isTransient } from '../../lib/queue/transient.js'
+import { checkWorkerOptions } from '../../lib/queue/worker_options.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 
 const inFolder = temporaryFolder()
@@ -286,5 +287,22 @@ describe('another attempt', () => {
       isTransient(new TileworkError(code as 'ERR_IO', 'm')),
     )
     expect(codes).toEqual(['ERR_FILE_CHANGED', 'ERR_IO'])
+  })
+})
+
+describe('options of a worker', () => {
+  const queue = { url: 'redis://127.0.0.1:1' }
+
+  it.each<[string, object, string]>([
+    ['no root and no scheme', {}, 'ERR_ARGUMENT'],
+    ['an unknown one', { roots: ['.'], root: '.' }, 'ERR_ARGUMENT'],
+    ['an unknown one for reading', { roots: ['.'], open: { external: true } }, 'ERR_ARGUMENT'],
+    ['an unknown one for URLs', { roots: ['.'], remote: { retry: 1 } }, 'ERR_ARGUMENT'],
+    ['a lock of less than a second', { roots: ['.'], lockMs: 999 }, 'ERR_ARGUMENT'],
+    ['a root that is not there', { roots: ['/nowhere'] }, 'ERR_IO'],
+    ['no signal', { roots: ['.'], signal: {} }, 'ERR_ARGUMENT'],
+    ['a signal that has fired', { roots: ['.'], signal: AbortSignal.abort() }, 'ERR_ABORTED'],
+  ])('%s', (_, more, code) => {
+    expect(() => checkWorkerOptions({ queue, ...more })).toThrow(expect.objectContaining({ code }))
   })
 })
