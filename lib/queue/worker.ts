@@ -11,7 +11,7 @@ import { whenAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import { convertFile } from '../pipeline/convert.js'
 import type { FilePair } from '../pipeline/many/output_paths.js'
-import { stateAt } from '../pipeline/many/remote_files.js'
+import { publicName, stateAt } from '../pipeline/many/remote_files.js'
 import { convertPair, type Finished, isAbort } from '../pipeline/many/run_pairs.js'
 import { open } from '../pipeline/open.js'
 import { Connections, loadBullMq } from './connection.js'
@@ -171,7 +171,7 @@ class FileWorker implements QueueWorker {
       data = this.#readJob(job)
       pair = this.#pairOf(data)
     } catch (error) {
-      const input = isFields(job.data) ? String(job.data.input) : ''
+      const input = isFields(job.data) ? shownName(String(job.data.input)) : ''
       const settings = isFields(job.data) ? job.data.settings : undefined
       const failure = failureOf(error, 'open', typeof settings === 'string' ? settings : undefined)
       throw this.#failed(job, { input, failure, started, isLasting: true })
@@ -181,7 +181,7 @@ class FileWorker implements QueueWorker {
       if (this.#abort.signal.aborted) return undefined
       if (isSuspect) await this.#countDeath(job, data, started)
       const waitedMs = Math.max(0, Date.now() - job.timestamp)
-      this.#emit({ kind: 'started', input: data.input, waitedMs })
+      this.#emit({ kind: 'started', input: shownName(data.input), waitedMs })
       return this.#convert(job, data, pair)
     })
     const { outcome } = finished ?? {}
@@ -195,7 +195,12 @@ class FileWorker implements QueueWorker {
       return this.#handBack(job, data, token)
     const stage = outcome?.status === 'failed' ? outcome.stage : 'convert'
     const failure = failureOf(error, stage, data.settings)
-    throw this.#failed(job, { input: data.input, failure, started, isLasting: !isTransient(error) })
+    throw this.#failed(job, {
+      input: shownName(data.input),
+      failure,
+      started,
+      isLasting: !isTransient(error),
+    })
   }
 
   #readJob(job: Job): JobData {
@@ -275,7 +280,7 @@ class FileWorker implements QueueWorker {
     const deaths = deathsAlone(job)
     if (deaths >= MAX_DEATHS_ALONE) {
       const failure = lostFailure(data.settings)
-      throw this.#failed(job, { input: data.input, failure, started, isLasting: true })
+      throw this.#failed(job, { input: shownName(data.input), failure, started, isLasting: true })
     }
     await job.updateProgress({ bytesDone: 0, bytesTotal: 0, deathsAlone: deaths + 1 })
   }
@@ -294,7 +299,7 @@ class FileWorker implements QueueWorker {
   /** Back to the front of the queue, with the attempts it had. */
   async #handBack(job: Job, { input }: JobData, token: string | undefined): Promise<never> {
     await job.moveToWait(token)
-    this.#emit({ kind: 'returned', input })
+    this.#emit({ kind: 'returned', input: shownName(input) })
     throw new this.#bullmq.WaitingError()
   }
 }
@@ -309,7 +314,16 @@ interface Failed {
 }
 
 function filesOf({ input, output }: JobData): Pick<JobData, 'input' | 'output'> {
-  return { input, output }
+  return { input: shownName(input), output: shownName(output) }
+}
+
+/** The query of a URL may be the right to read. */
+function shownName(name: string): string {
+  try {
+    return publicName(name)
+  } catch {
+    return 'a URL that is not valid'
+  }
 }
 
 function deathsAlone({ progress }: Job): number {

@@ -39,7 +39,10 @@ export interface WorkerOptions {
   readonly onEvent?: (event: WorkerEvent) => void
 }
 
-/** What happens in a worker. Milliseconds are of this worker; `waitedMs` is since the file was submitted or returned. */
+/**
+ * What happens in a worker. URLs are without user, password and query. Milliseconds are of this worker; `waitedMs` is since
+ * the file was submitted or returned.
+ */
 export type WorkerEvent =
   | { readonly kind: 'started'; readonly input: string; readonly waitedMs: number }
   | {

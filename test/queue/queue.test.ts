@@ -24,6 +24,7 @@ import {
   type WorkerEvent,
   type WorkerOptions,
 } from '../../lib/queue.js'
+import { MemoryStore } from '../bytes/remote/memory_store.js'
 import { runCli } from '../cli/run_cli.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 // @ts-expect-error a script without types
@@ -260,7 +261,7 @@ describe.skipIf(REDIS_PROGRAM === undefined)('a queue', () => {
       const { events } = await work(folder, { allowSchemes: ['flaky'], remote: { retries: 0 } })
       const outcomes: FileOutcome[] = []
       const onFile = (outcome: FileOutcome): void => void outcomes.push(outcome)
-      await convertQueued('flaky://host/a.npy', {
+      await convertQueued('flaky://host/a.npy?key=secret', {
         ...options(folder, { onFile, attempts }),
         layout: undefined as never,
       })
@@ -269,7 +270,46 @@ describe.skipIf(REDIS_PROGRAM === undefined)('a queue', () => {
       expect(found).toBe(expected)
       const retried = events.filter((event) => event.kind === 'failed' && event.isRetried)
       expect(retried).toHaveLength(1)
+      expect(JSON.stringify([events, outcomes])).not.toContain('secret')
     })
+  })
+
+  it('a pattern of URLs is converted below a URL, and only changed objects a second time', async () => {
+    const store = new MemoryStore()
+    let version = 0
+    const vector = (value: number) => serialize(tensor(Float32Array.of(value)), { format: 'npy' })
+    const versions = new Map<Uint8Array, string>()
+    const versionOf = (bytes: Uint8Array): string => {
+      if (!versions.has(bytes)) versions.set(bytes, `v${++version}`)
+      return versions.get(bytes)!
+    }
+    registerScheme('queued', {
+      open: async (url) => ({
+        ...(await store.open(url)),
+        version: versionOf(store.objects.get(url.pathname)!),
+      }),
+      create: store.create,
+      list: async function* () {
+        for (const [path, { byteLength }] of store.objects) {
+          yield { url: new URL(`queued://host${path}`), byteLength }
+        }
+      },
+    })
+    store.objects.set('/in/a.npy', await vector(1)).set('/in/deep/b%20c.npy', await vector(2))
+    const folder = await inputs(0)
+    await work(folder, { roots: ['queued://host/'] })
+    const run = () =>
+      convertQueued('queued://host/in/**/*.npy', {
+        ...{ queue: place, outDir: 'queued://host/out', dtype: 'float16', format: 'safetensors' },
+        manifest: join(folder, 'done.jsonl'),
+      })
+    expect(await run()).toMatchObject({ files: 2, written: 2 })
+    expect([...store.objects.keys()]).toContain('/out/deep/b%20c.safetensors')
+    expect(await run()).toMatchObject({ skipped: 2, written: 0 })
+    store.objects.set('/in/a.npy', await vector(3))
+    expect(await run()).toMatchObject({ skipped: 1, written: 1 })
+    store.objects.set('/out/a.safetensors', new Uint8Array(10))
+    expect(await run()).toMatchObject({ skipped: 1, written: 1 })
   })
 
   it('hands a file back when the worker stops, without a counted attempt, and ends', async () => {
