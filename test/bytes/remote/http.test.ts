@@ -60,6 +60,15 @@ describe('reads', () => {
     source.close!()
   })
 
+  it('a large read asks only for what lies between cached blocks', async () => {
+    const source = await openBytes(server.put('/a', bytes))
+    await source.read(bytes.byteLength - 10, bytes.byteLength)
+    server.requests.length = 0
+    expect(Buffer.compare(await source.read(0, bytes.byteLength), bytes)).toBe(0)
+    expect(server.requests.map(({ headers }) => headers.range)).toEqual([`bytes=131072-${5 * MIB - 1}`])
+    source.close!()
+  })
+
   it('asks once for neighbours, and reads ahead only where reads are sequential', async () => {
     const source = await openBytes(server.put('/a', bytes))
     expect(server.requests).toHaveLength(1)
