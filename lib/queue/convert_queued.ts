@@ -54,6 +54,7 @@ const QUEUE_OPTIONS = {
 } as const satisfies Record<keyof QueueOnlyOptions, true>
 
 const DEFAULT_WINDOW = 10_000
+/** Jobs of a run in the server's memory, at up to 256 KiB each; a larger number is a mistake. */
 const MAX_WINDOW = 1_000_000
 
 /** Options of the run, which jobs do not carry. */

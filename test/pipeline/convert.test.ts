@@ -327,7 +327,7 @@ describe('convertMany', () => {
   it.each<[object, string]>([
     [{ jobs: 257 }, 'jobs must be a whole number from 0 (one for each CPU) to 256; it is 257.'],
     [{ shard: { index: 3, count: 2 } }, 'shard must have 1 <= index <= count <= 1000000; it is 3 of 2.'],
-    [{ outDir: 5 }, 'outDir must be a path or a file: URL; it is 5.'],
+    [{ outDir: 5 }, 'outDir must be a path or a URL; it is 5.'],
     [{ keepGoing: 1 }, 'keepGoing must be true or false; it is 1.'],
     [{ onFile: 1 }, 'onFile must be a function; it is 1.'],
   ])('refuses %j', async (options, message) => {

@@ -75,19 +75,40 @@ export class CachedSource implements ByteSource {
     }
   }
 
+  /** Parallel requests for what lies between the blocks of the cache at both ends, such as the first block of the object. */
   async #readDirect(start: number, end: number): Promise<Uint8Array> {
-    if (end - start <= PART_BYTES) return this.#request(start, end)
     const bytes = new Uint8Array(end - start)
-    const starts = Array.from(
-      { length: Math.ceil((end - start) / PART_BYTES) },
-      (_, part) => start + part * PART_BYTES,
+    const [from, to] = await this.#copyCachedEnds(start, bytes)
+    const parts = Array.from(
+      { length: Math.ceil((to - from) / PART_BYTES) },
+      (_, part) => from + part * PART_BYTES,
     )
     await Promise.all(
-      starts.map(async (at) =>
-        bytes.set(await this.#request(at, Math.min(at + PART_BYTES, end)), at - start),
-      ),
+      parts.map(async (at) => bytes.set(await this.#request(at, Math.min(at + PART_BYTES, to)), at - start)),
     )
     return bytes
+  }
+
+  /** Copies the blocks that the cache has at the start and the end of a range; returns the range between them. */
+  async #copyCachedEnds(start: number, bytes: Uint8Array): Promise<[from: number, to: number]> {
+    let [from, to] = [start, start + bytes.byteLength]
+    while (from < to) {
+      const block = Math.floor(from / BLOCK_BYTES)
+      const known = await this.#blocks.get(block)
+      if (!known) break
+      const part = known.subarray(from - block * BLOCK_BYTES, to - block * BLOCK_BYTES)
+      bytes.set(part, from - start)
+      from += part.byteLength
+    }
+    while (from < to) {
+      const block = Math.floor((to - 1) / BLOCK_BYTES)
+      const known = await this.#blocks.get(block)
+      if (!known) break
+      const first = Math.max(from, block * BLOCK_BYTES)
+      bytes.set(known.subarray(first - block * BLOCK_BYTES, to - block * BLOCK_BYTES), first - start)
+      to = first
+    }
+    return [from, to]
   }
 
   async #readBlocks(start: number, end: number): Promise<Uint8Array> {

@@ -5,6 +5,7 @@ import { openRemote } from '../../../lib/bytes/remote/schemes.js'
 import type { ByteSource } from '../../../lib/index.js'
 import { type OpenOptions, open, serialize, slice, tensor } from '../../../lib/index.js'
 import { runCli } from '../../cli/run_cli.js'
+import { modelProto, tensorProto } from '../../formats/onnx/onnx_bytes.js'
 import { addModel } from '../../formats/onnx/small_model.js'
 import { RangeServer } from './range_server.js'
 
@@ -56,6 +57,15 @@ describe('reads', () => {
       }),
       { numRuns: 25 },
     )
+    source.close!()
+  })
+
+  it('a large read asks only for what lies between cached blocks', async () => {
+    const source = await openBytes(server.put('/a', bytes))
+    await source.read(bytes.byteLength - 10, bytes.byteLength)
+    server.requests.length = 0
+    expect(Buffer.compare(await source.read(0, bytes.byteLength), bytes)).toBe(0)
+    expect(server.requests.map(({ headers }) => headers.range)).toEqual([`bytes=131072-${5 * MIB - 1}`])
     source.close!()
   })
 
@@ -443,6 +453,45 @@ describe('hostile answers', () => {
     expect(sent).toBeLessThan(64 * MIB)
     source.close!()
   })
+
+  it.each([
+    ['file:///etc/passwd'],
+    ['http://169.254.169.254/latest/meta-data'],
+    ['//169.254.169.254/w.bin'],
+    ['../w.bin'],
+    ['x/../../w.bin'],
+    ['..\\w.bin'],
+    ['/etc/passwd'],
+    ['C:\\w.bin'],
+  ])('the name %s inside a file is refused, and nothing is asked for', async (name) => {
+    const index = { metadata: {}, weight_map: { w: name } }
+    const external = { location: name }
+    const model = modelProto({ initializers: [tensorProto({ dims: [1], name: 'w', external })] })
+    for (const url of [
+      server.put('/folder/m.safetensors.index.json', Buffer.from(JSON.stringify(index))),
+      server.put('/folder/m.onnx', model),
+    ]) {
+      server.requests.length = 0
+      await expect(open(url, { remote: { redirects: 'any' } })).rejects.toMatchObject({
+        code: 'ERR_PATH_ESCAPE',
+      })
+      expect(server.requests).toHaveLength(1)
+    }
+  })
+
+  it.each(['%2e%2e', 'w.bin?key=2', 'w.bin#x', '@other', '..%2fw.bin'])(
+    'the name %s inside a file is that of an object of the same folder',
+    async (name) => {
+      const w = await serialize(tensor(Float32Array.of(1), { name: 'w' }), { format: 'safetensors' })
+      server.put(`/folder/${name}`, w)
+      const index = { metadata: {}, weight_map: { w: name } }
+      const url = server.put('/folder/m.safetensors.index.json', Buffer.from(JSON.stringify(index)))
+      const file = await open(`${url}?key=1`)
+      expect([...(await file.dense('w').bytes())]).toEqual([0, 0, 0x80, 0x3f])
+      expect(server.requests.map(({ url }) => url)).toContain(`/folder/${encodeURIComponent(name)}?key=1`)
+      file.close()
+    },
+  )
 
   it('names that no URL can hold are refused', async () => {
     const index = '{"metadata":{},"weight_map":{"w":"\\ud800.safetensors"}}'
