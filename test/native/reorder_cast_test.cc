@@ -45,7 +45,7 @@ std::string text(const Changes& changes) {
 }
 
 uint64_t element(const uint8_t* bytes, int bits, int64_t index) {
-  if (bits < 8) return (bytes[index * bits / 8] >> (index * bits % 8)) & ((1u << bits) - 1);
+  if (bits < 8) return packed_element(bytes, bits, index);
   uint64_t code = 0;
   std::memcpy(&code, bytes + index * (bits / 8), static_cast<size_t>(std::min(bits, 64) / 8));
   return code;
@@ -119,7 +119,10 @@ std::vector<uint8_t> expected_casts(const ReorderDescription& description, const
                   static_cast<size_t>(bits / 8));
     } else {
       const size_t at = slot * static_cast<size_t>(bits);
-      expected[at / 8] = static_cast<uint8_t>(expected[at / 8] | changed[0] << (at % 8));
+      const unsigned code = static_cast<unsigned>(changed[0]) << (at % 8);
+      expected[at / 8] = static_cast<uint8_t>(expected[at / 8] | code);
+      // Six bits may end in the next byte.
+      if (code > 0xFF) expected[at / 8 + 1] = static_cast<uint8_t>(code >> 8);
     }
   }
   return expected;

@@ -166,10 +166,9 @@ bool are_equal(Dtype dtype, uint64_t found, uint64_t expected) {
 }
 
 uint64_t element(const std::vector<uint8_t>& bytes, int bits, size_t index) {
-  const size_t at = index * static_cast<size_t>(bits);
-  if (bits < 8) return (bytes[at / 8] >> (at % 8)) & ((1u << bits) - 1);
+  if (bits < 8) return packed_element(bytes.data(), bits, static_cast<int64_t>(index));
   uint64_t code = 0;
-  std::memcpy(&code, bytes.data() + at / 8, static_cast<size_t>(bits / 8));
+  std::memcpy(&code, bytes.data() + index * static_cast<size_t>(bits / 8), static_cast<size_t>(bits / 8));
   return code;
 }
 
