@@ -3,6 +3,7 @@ import type { JobsOptions } from 'bullmq'
 
 /** Attempts of a file whose failures may pass. Each has the repeated requests of `remote.retries` in it. */
 export const DEFAULT_ATTEMPTS = 5
+/** With waits that double, more attempts would outlast every disturbance. */
 export const MAX_ATTEMPTS = 100
 
 /** The last number that BullMQ takes: 2^21 - 1. */
