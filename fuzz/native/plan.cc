@@ -9,6 +9,7 @@
 #include "dtype/dtypes.h"
 #include "error.h"
 #include "fuzz_input.h"
+#include "packed_elements.h"
 #include "reorder/fused_cast.h"
 #include "reorder/kernels.h"
 #include "reorder/parts.h"
@@ -41,10 +42,6 @@ bool add_cast(ReorderDescription& description, FuzzInput& input) {
   return true;
 }
 
-uint8_t packed_bits(const uint8_t* bytes, int bits, int64_t at) {
-  return static_cast<uint8_t>((bytes[at * bits / 8] >> (at * bits % 8)) & ((1 << bits) - 1));
-}
-
 std::vector<uint8_t> expected_cast(const ReorderDescription& description, const ReorderPlan& plan,
                                    const uint8_t* source) {
   const Cast& cast = std::get<Cast>(description.casts.front());
@@ -57,15 +54,15 @@ std::vector<uint8_t> expected_cast(const ReorderDescription& description, const 
     uint8_t element[16] = {};
     uint8_t changed[16] = {};
     if (from_bits < 8)
-      element[0] = packed_bits(source, from_bits, sources[slot]);
+      element[0] = test::packed_element(source, from_bits, sources[slot]);
     else
       std::memcpy(element, source + sources[slot] * (from_bits / 8), static_cast<size_t>(from_bits / 8));
     cast_reference({element, changed, 1, cast.from(), cast.to(), cast.options()});
-    const size_t at = slot * static_cast<size_t>(to_bits);
+    const auto index = static_cast<int64_t>(slot);
     if (to_bits < 8)
-      expected[at / 8] = static_cast<uint8_t>(expected[at / 8] | changed[0] << (at % 8));
+      test::store_packed_element(expected.data(), to_bits, index, changed[0]);
     else
-      std::memcpy(expected.data() + at / 8, changed, static_cast<size_t>(to_bits / 8));
+      std::memcpy(expected.data() + index * (to_bits / 8), changed, static_cast<size_t>(to_bits / 8));
   }
   return expected;
 }

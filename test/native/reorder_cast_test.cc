@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "check.h"
+#include "packed_elements.h"
 #include "reorder/fused_cast.h"
 #include "reorder/parts.h"
 #include "reorder/reorder_file.h"
@@ -118,11 +119,7 @@ std::vector<uint8_t> expected_casts(const ReorderDescription& description, const
       std::memcpy(expected.data() + slot * static_cast<size_t>(bits / 8), changed.data(),
                   static_cast<size_t>(bits / 8));
     } else {
-      const size_t at = slot * static_cast<size_t>(bits);
-      const unsigned code = static_cast<unsigned>(changed[0]) << (at % 8);
-      expected[at / 8] = static_cast<uint8_t>(expected[at / 8] | code);
-      // Six bits may end in the next byte.
-      if (code > 0xFF) expected[at / 8 + 1] = static_cast<uint8_t>(code >> 8);
+      store_packed_element(expected.data(), bits, static_cast<int64_t>(slot), changed[0]);
     }
   }
   return expected;

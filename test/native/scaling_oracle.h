@@ -11,14 +11,6 @@
 
 namespace tilework::test {
 
-// Code of an element of less than 8 bits; one of six bits may lie in two bytes.
-inline uint64_t packed_element(const uint8_t* bytes, int bits, int64_t index) {
-  const int64_t at = index * bits;
-  unsigned both = bytes[at / 8];
-  if (at % 8 + bits > 8) both |= static_cast<unsigned>(bytes[at / 8 + 1]) << 8;
-  return (both >> (at % 8)) & ((1u << bits) - 1);
-}
-
 template <class Number>
 Number number_of(Dtype from, uint64_t code) {
   Number number = 0;

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "dtype/cast_chain.h"
+#include "packed_elements.h"
 #include "scaling_oracle.h"
 
 namespace tilework::test {

@@ -9,7 +9,7 @@ import type { DenseTensor } from '../../lib/tensor/tensor.js'
 import { hasDevice, noise } from './compare.js'
 
 const REALS = Object.values(DTYPES)
-  .filter(({ kind, name }) => kind !== 'complex' && name !== 'string')
+  .filter(({ bits, kind, name }) => bits !== 6 && kind !== 'complex' && name !== 'string')
   .map(({ name }) => name)
 
 /** Source bytes that include every float16 and bfloat16 code. */
@@ -49,6 +49,12 @@ describe.skipIf(!hasDevice)('casts on an OpenCL device', () => {
     await expectSame(reorder(halves, 'b_fs_yx_fsv16'))
     await expectSame(reorder(cast(allCodes('float16'), 'float8_e8m0fnu'), 'b_fs_yx_fsv16'))
     await expectSame(reorder(cast(allCodes('int8'), 'int4'), 'b_fs_yx_fsv4'))
+  })
+
+  it.each(['float6_e2m3fn', 'float6_e3m2fn'] as const)('rejects %s', async (dtype) => {
+    for (const lazy of [cast(allCodes('float32'), dtype), cast(allCodes(dtype), 'float32')]) {
+      await expect(materialize(lazy, { device: 'opencl' })).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    }
   })
 
   it('rejects complex numbers', async () => {
