@@ -95,7 +95,8 @@ const MANIFEST_NAME = '.tilework-manifest.jsonl'
 /** Each job has a few files open, and many systems allow a process 1,024. */
 const MAX_JOBS = 256
 
-const MANY_OPTIONS = {
+/** Options of the run, which `convert` of one file does not have. */
+export const MANY_OPTIONS = {
   outDir: true,
   base: true,
   jobs: true,

@@ -4,9 +4,9 @@ import { whenAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import {
   type CheckedManyOptions,
-  type ConvertManyOnlyOptions,
   type ConvertManyOptions,
   convertList,
+  MANY_OPTIONS,
   type ManyRun,
   manyOptionNames,
   type PairPerformer,
@@ -56,20 +56,6 @@ const QUEUE_OPTIONS = {
 const DEFAULT_WINDOW = 10_000
 /** Jobs of a run in the server's memory, at up to 256 KiB each; a larger number is a mistake. */
 const MAX_WINDOW = 1_000_000
-
-/** Options of the run, which jobs do not carry. */
-const RUN_OPTIONS = {
-  outDir: true,
-  base: true,
-  jobs: true,
-  keepGoing: true,
-  shard: true,
-  manifest: true,
-  force: true,
-  onFile: true,
-  onProgress: true,
-  onDamagedManifest: true,
-} as const satisfies Record<keyof ConvertManyOnlyOptions, true>
 
 /**
  * Converts files by the workers of a queue, as `convertMany` does on one machine: the same list, outputs, manifest, reports and
@@ -161,7 +147,7 @@ function readQueuedOptions(given: ConvertQueuedOptions, call: string): QueuedOpt
 }
 
 function sentOptions({ signal: _, ...options }: CheckedManyOptions): object {
-  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(RUN_OPTIONS, name)))
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(MANY_OPTIONS, name)))
 }
 
 function jobOf({ input, output }: FilePair, settings: string, options: JobOptions): JobData {
