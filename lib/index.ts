@@ -7,6 +7,7 @@ export { memoryBudget, setMemoryBudget } from './bytes/memory_budget.js'
 export type { RedirectPolicy, RemoteOptions } from './bytes/remote/remote_options.js'
 export { registerScheme } from './bytes/remote/schemes.js'
 export {
+  type ListedObject,
   type RemoteObject,
   type RemoteUpload,
   RetryableError,

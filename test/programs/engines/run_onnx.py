@@ -8,6 +8,8 @@ import onnxruntime
 
 options = onnxruntime.SessionOptions()
 options.log_severity_level = 3
+# The fused integer kernels saturate on CPUs without VNNI, in original and converted models alike.
+options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 
 
 def run(job):
