@@ -20,9 +20,12 @@ const ENTRIES = {
 }
 
 describe('package.json', () => {
-  test('packs the compiled library, the binaries, the C headers for other addons and the documentation alone', () => {
+  test('packs the compiled library, the binaries, the C headers for other addons, deploy/ and the documentation alone', () => {
     expect(manifest.files).toEqual([
       'dist',
+      'deploy/Dockerfile',
+      'deploy/README.md',
+      'deploy/kubernetes/*.yaml',
       'docs/*.md',
       'docs/*.svg',
       'docs/images/*.png',
