@@ -22,7 +22,7 @@ export function addStartup(program) {
 
 async function measure({ modules, rounds, json }) {
   const candidates = { 'node -e 0': ['-e', '0'] }
-  for (const entry of ['index', 'onnx', 'tmfile', 'layout']) {
+  for (const entry of ['index', 'onnx', 'tmfile', 'layout', 'queue']) {
     candidates[`import ${entry === 'index' ? 'tilework' : `tilework/${entry}`}`] = importOf(
       join(DIST, `${entry}.js`),
     )
