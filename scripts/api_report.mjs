@@ -60,7 +60,10 @@ function writeReports() {
 
 /** The first digits of a hash over all reports. */
 function markOf(reports) {
-  return createHash('sha256').update(Object.values(reports).join('')).digest('hex').slice(0, 12)
+  const texts = Object.keys(reports)
+    .sort()
+    .map((name) => reports[name])
+  return createHash('sha256').update(texts.join('')).digest('hex').slice(0, 12)
 }
 
 /** @returns {Record<string, string>} the text of each report by the name of its entry */

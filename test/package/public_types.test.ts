@@ -1,6 +1,6 @@
 /** A change of public types cannot be merged without its report and a new mark in the changelog. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -8,10 +8,11 @@ import { describe, expect, it } from 'vitest'
 const ROOT = resolve(import.meta.dirname, '../..')
 const SCRIPT = pathToFileURL(join(ROOT, 'scripts/api_report.mjs')).href
 
+const REPORTS = join(ROOT, 'etc/api')
 const reports = Object.fromEntries(
-  ['index', 'onnx', 'tmfile', 'layout'].map((name) => [
-    name,
-    readFileSync(join(ROOT, `etc/api/${name}.api.md`), 'utf8'),
+  readdirSync(REPORTS).map((file) => [
+    file.replace('.api.md', ''),
+    readFileSync(join(REPORTS, file), 'utf8'),
   ]),
 )
 const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
