@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { ENTRIES } from '../scripts/entries.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
@@ -22,7 +23,7 @@ export function addStartup(program) {
 
 async function measure({ modules, rounds, json }) {
   const candidates = { 'node -e 0': ['-e', '0'] }
-  for (const entry of ['index', 'onnx', 'tmfile', 'layout', 'queue']) {
+  for (const entry of ENTRIES) {
     candidates[`import ${entry === 'index' ? 'tilework' : `tilework/${entry}`}`] = importOf(
       join(DIST, `${entry}.js`),
     )

@@ -11,15 +11,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import ts from 'typescript'
+import { ENTRIES, IMPORTS } from './entries.mjs'
 import { fail, ROOT } from './toolchain.mjs'
 
-const ENTRIES = {
-  index: 'tilework',
-  onnx: 'tilework/onnx',
-  tmfile: 'tilework/tmfile',
-  layout: 'tilework/layout',
-  queue: 'tilework/queue',
-}
 const FOLDER = join(ROOT, 'etc', 'api')
 const LIB = join(ROOT, 'lib')
 const MARK = /<!-- public types: ([0-9a-f]{12}) -->/
@@ -35,7 +29,7 @@ export function checkReports(reports = makeReports(), changelog = read('CHANGELO
   for (const [name, text] of Object.entries(reports)) {
     if (text !== read(join('etc', 'api', `${name}.api.md`))) {
       faults.push(
-        `The public types of "${ENTRIES[name]}" differ from etc/api/${name}.api.md: run "npm run api".`,
+        `The public types of "${IMPORTS[name]}" differ from etc/api/${name}.api.md: run "npm run api".`,
       )
     }
   }
@@ -76,7 +70,7 @@ export function makeReports() {
       .getExportsOfModule(checker.getSymbolAtLocation(file))
       .map((symbol) => resolved(symbol, checker))
   }
-  const exported = Object.fromEntries(Object.keys(ENTRIES).map((name) => [name, exportsOf(name)]))
+  const exported = Object.fromEntries(ENTRIES.map((name) => [name, exportsOf(name)]))
   const allPublic = new Set(Object.values(exported).flat())
   const reports = Object.entries(exported).map(([name, symbols]) => {
     const hidden = new Set(
@@ -113,12 +107,12 @@ function declarationProgram() {
     emitted.has(path)
       ? ts.createSourceFile(path, emitted.get(path), ts.ScriptTarget.Latest, true)
       : getSourceFile.call(host, path, ...rest)
-  const entries = Object.keys(ENTRIES).map((name) => join(LIB, `${name}.d.ts`))
+  const entries = ENTRIES.map((name) => join(LIB, `${name}.d.ts`))
   return ts.createProgram(entries, { ...options, noEmit: true }, host)
 }
 
 function reportOf(name, exported, hidden) {
-  return `# Public types of \`${ENTRIES[name]}\`
+  return `# Public types of \`${IMPORTS[name]}\`
 
 Written by \`npm run api\`; do not edit.
 

@@ -9,11 +9,11 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { build } from 'tsdown'
 import { buildPage } from './build_page.mjs'
+import { ENTRIES } from './entries.mjs'
 import { fail, ROOT, seconds } from './toolchain.mjs'
 
 const DIST = join(ROOT, 'dist')
 /** Public entries: `tilework` is `index`, `tilework/NAME` each other one. */
-const ENTRIES = ['index', 'onnx', 'tmfile', 'layout', 'queue']
 const COMMAND = 'cli/main'
 
 const started = performance.now()

@@ -188,8 +188,8 @@ function relativeExampleOf(
 export function sharedBytes(dtype: DtypeName | undefined): string | undefined {
   const bits = dtype === undefined ? 8 : DTYPES[resolveDtype(dtype)].bits
   if (bits >= 8) return undefined
-  const shared = bits === 6 ? '4 slots of DTYPE share 3 bytes' : `${8 / bits} slots of DTYPE share a byte`
-  return `${shared.replace('DTYPE', dtype!)}, the one with the lower offset in ${bits === 6 ? 'the' : 'its'} lower bits.`
+  if (bits === 6) return `4 slots of ${dtype} share 3 bytes, the one with the lower offset in the lower bits.`
+  return `${8 / bits} slots of ${dtype} share a byte, the one with the lower offset in its lower bits.`
 }
 
 export function hasHoles({ groups }: MemoryPicture): boolean {

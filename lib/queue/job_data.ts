@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { isUrl } from '../bytes/remote/schemes.js'
 import { TileworkError } from '../errors.js'
 import type { ConvertOptions } from '../pipeline/convert.js'
+import { isFields } from '../pipeline/many/manifest_line.js'
 import type { OpenOptions } from '../pipeline/open.js'
 import type { ValueQuantization } from '../pipeline/quantize_tensors.js'
 import {
@@ -13,7 +14,6 @@ import {
   type FieldRule,
   flag,
   integer,
-  isFields,
   namedExtents,
   type ObjectRules,
   oneOf,

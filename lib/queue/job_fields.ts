@@ -3,6 +3,7 @@
  * write anything there.
  */
 import { TileworkError } from '../errors.js'
+import { isFields } from '../pipeline/many/manifest_line.js'
 import { valueText } from '../value_text.js'
 
 /** Whether a value is allowed, and in words what is. */
@@ -17,12 +18,6 @@ const MAX_TEXT_LENGTH = 4096
 const MAX_LIST_LENGTH = 10_000
 /** More axes than any format has. */
 const MAX_AXES = 64
-
-type Fields = Readonly<Record<string, unknown>>
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 export const text = (maxLength = MAX_TEXT_LENGTH): FieldRule => ({
   allowed: `a text of 1 to ${maxLength} characters without NUL`,

@@ -3,11 +3,10 @@ import { basename } from 'node:path'
 import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'
 import { formatByName } from '../formats/registry.js'
 import type { ConvertResult } from '../pipeline/convert.js'
-import { isEntry, isUndo, type ManifestEntry } from '../pipeline/many/manifest_line.js'
+import { isEntry, isFields, isUndo, type ManifestEntry, parseJson } from '../pipeline/many/manifest_line.js'
 import type { FilePair } from '../pipeline/many/output_paths.js'
 import type { Finished } from '../pipeline/many/run_pairs.js'
 import { pathBeside } from '../pipeline/undo.js'
-import { isFields } from './job_fields.js'
 
 /** A result may list many tensors, and Redis keeps results in memory. Longer ones leave the list out. */
 export const MAX_RESULT_BYTES = 64 * 1024
@@ -84,7 +83,7 @@ const STALLED = 'job stalled more than allowable limit'
 /** The failure behind a text; one that no worker of ours has written becomes ERR_INTERNAL with the text. */
 export function readFailure(text: string): JobFailure {
   if (text.startsWith(STALLED)) return lostFailure()
-  const value = parsed(text)
+  const value = parseJson(text)
   if (!isFields(value) || !Object.hasOwn(ERROR_CODES, String(value.code))) {
     return failureOf(new TileworkError('ERR_INTERNAL', `The worker reported: ${text}`), 'convert')
   }
@@ -182,12 +181,4 @@ function isNamedUndo(value: unknown): boolean {
     isFields(each) ? { ...each, output: basename(String(each.output)) } : each,
   )
   return isUndo(notes)
-}
-
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -6,10 +6,11 @@
  */
 import type { Queue, QueueEvents } from 'bullmq'
 import type { TileworkError } from '../errors.js'
+import { parseJson } from '../pipeline/many/manifest_line.js'
 import { type CheckedPlace, Connections, connectionError, loadBullMq } from './connection.js'
 import { JOB_NAME, type JobData, jobId } from './job_data.js'
 import { jobPolicy } from './job_policy.js'
-import { parsed, readFailure, settingsOf } from './job_result.js'
+import { readFailure, settingsOf } from './job_result.js'
 
 /** How a job ended. */
 export type JobEnd =
@@ -44,7 +45,7 @@ const REMOVE_AFTER_MS = 200
 /** Attempts to add jobs that the server refuses, for example because its memory is full, and the longest wait between two. */
 const MAX_REFUSALS = 12
 const LONGEST_WAIT_MS = 10_000
-/** Runs that fight over a target with other options: after so many ends of theirs, one is taken. */
+/** Results of another run with other options for the same target; the next one after these is accepted. */
 const MAX_OTHER_ENDS = 5
 /** Milliseconds to take jobs back from a server that does not answer. */
 const WITHDRAW_MS = 3000
@@ -247,7 +248,10 @@ export class Submitter {
     if (!job.finishedOn) return undefined
     if (job.failedReason) return { kind: 'failed', text: job.failedReason }
     const { returnvalue } = job
-    return { kind: 'completed', result: typeof returnvalue === 'string' ? parsed(returnvalue) : returnvalue }
+    return {
+      kind: 'completed',
+      result: typeof returnvalue === 'string' ? parseJson(returnvalue) : returnvalue,
+    }
   }
 
   async #lookUpSome(): Promise<void> {

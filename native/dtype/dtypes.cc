@@ -29,10 +29,9 @@ Dtype dtype_of(std::string_view name) {
               "unknown element type \"" + std::string(name) + "\"; expected a type of fixed size.");
 }
 
-int64_t packed_bytes(Dtype dtype, int64_t elements) {
-  const int bits = info_of(dtype).bits;
+int64_t packed_bytes(int bits, int64_t elements) {
   if (bits < 8) {
-    const int64_t group = elements_per_group(dtype);
+    const int64_t group = elements_per_group(bits);
     return elements / group * (group * bits / 8) + ceil_div(elements % group * bits, 8);
   }
   return checked_mul(elements, bits / 8, "The number of storage bytes");

@@ -49,14 +49,15 @@ inline bool is_integer(Dtype dtype) {
 
 // Bytes of `elements` packed elements. Sub-byte elements fill bytes from their low bits; one of 6 bits may
 // lie in two bytes. Errors: ERR_OVERFLOW.
-int64_t packed_bytes(Dtype dtype, int64_t elements);
-
-// The fewest elements of a sub-byte type that fill whole bytes: 4 of 2 bits or 6 bits, 2 of 4 bits. 1 for
-// every other type.
-inline int64_t elements_per_group(Dtype dtype) {
-  const int bits = info_of(dtype).bits;
-  return bits < 8 ? 8 / std::gcd(bits, 8) : 1;
+int64_t packed_bytes(int bits, int64_t elements);
+inline int64_t packed_bytes(Dtype dtype, int64_t elements) {
+  return packed_bytes(info_of(dtype).bits, elements);
 }
+
+// The fewest sub-byte elements that fill whole bytes: 4 of 2 bits or 6 bits, 2 of 4 bits. 1 of every other
+// width.
+inline int64_t elements_per_group(int bits) { return bits < 8 ? 8 / std::gcd(bits, 8) : 1; }
+inline int64_t elements_per_group(Dtype dtype) { return elements_per_group(info_of(dtype).bits); }
 
 // Whether kernels move single elements: those of 4 bits, and of 8 and more. Others are copied in runs only.
 inline bool moves_elements(int bits) { return bits == 4 || bits >= 8; }

@@ -1,11 +1,11 @@
 #include "reorder/plan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 
 #include "cpu/cache.h"
+#include "dtype/dtypes.h"
 #include "error.h"
 #include "io/checked_math.h"
 #include "layout/loop_nest.h"
@@ -33,17 +33,6 @@ int checked_bits(int bits) {
   return bits;
 }
 
-// Elements that fill whole bytes.
-int64_t group_of(int bits) { return bits < 8 ? 8 / std::gcd(bits, 8) : 1; }
-
-int64_t bytes_of(int64_t elements, int bits) {
-  if (bits < 8) {
-    const int64_t group = group_of(bits);
-    return elements / group * (group * bits / 8) + ceil_div(elements % group * bits, 8);
-  }
-  return checked_mul(elements, bits / 8, "The number of storage bytes");
-}
-
 // Loops that step alike were merged, so a destination that is one range of the source is a single run.
 std::optional<int64_t> copy_offset_of(const ReorderPlan& plan) {
   if (plan.destination_elements() == 0) return 0;
@@ -55,7 +44,7 @@ std::optional<int64_t> copy_offset_of(const ReorderPlan& plan) {
                       node.count == plan.destination_elements();
   if (!is_run) return std::nullopt;
   if (plan.element_bits() >= 8) return nest.source_base * (plan.element_bits() / 8);
-  const int64_t group = group_of(plan.element_bits());
+  const int64_t group = elements_per_group(plan.element_bits());
   if (nest.source_base % group != 0) return std::nullopt;
   // The half byte behind the last element is zero in the destination and may be anything in the source. There
   // is no kernel that could clear more than a half.
@@ -162,8 +151,8 @@ ReorderPlan::ReorderPlan(const ReorderDescription& description)
   const BoundSide to = bind_side(description.shape, description.to, "to");
   source_elements_ = from.elements;
   destination_elements_ = to.elements;
-  source_bytes_ = bytes_of(source_elements_, element_bits_);
-  destination_bytes_ = bytes_of(destination_elements_, element_bits_);
+  source_bytes_ = packed_bytes(element_bits_, source_elements_);
+  destination_bytes_ = packed_bytes(element_bits_, destination_elements_);
   nests_ = join(description.shape, from, to, bind_slice(description.shape, description.slice));
   copy_offset_ = copy_offset_of(*this);
   choose_kernel();
@@ -174,8 +163,8 @@ ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t 
     : element_bits_(element_bits),
       source_elements_(source_elements),
       destination_elements_(destination_elements),
-      source_bytes_(bytes_of(source_elements, element_bits)),
-      destination_bytes_(bytes_of(destination_elements, element_bits)),
+      source_bytes_(packed_bytes(element_bits, source_elements)),
+      destination_bytes_(packed_bytes(element_bits, destination_elements)),
       nests_(std::move(nests)) {
   choose_kernel();
 }

@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { ENTRIES } from '../../scripts/entries.mjs'
 import { shippedBinaries } from '../../scripts/shipped_binaries.mjs'
 import { ROOT } from '../../scripts/toolchain.mjs'
 import { bin, pack, run, step as runStep } from './packed.mjs'
@@ -25,8 +26,6 @@ const TOOLS_OF_A_USER = ['node', 'npm', 'npx', 'sh']
 /** Files that the package may contain: none that only serve building or testing. */
 const PACKED_FILE =
   /^package\/(native\/(dlpack\/(capsule|dlpack)\.h|reorder\/README\.md)|dist\/.*\.(c?js|js\.map|d\.c?ts)|dist\/view\/(index\.html|page\.css|page\.css\.map)|deploy\/(Dockerfile|README\.md|kubernetes\/\w+\.yaml)|docs\/(decisions\/)?[^/]+\.(md|svg)|docs\/images\/[^/]+\.png|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE|SECURITY\.md|THIRD_PARTY_NOTICES))$/
-/** Names of the entries in `dist`. */
-const ENTRIES = ['index', 'onnx', 'tmfile', 'layout', 'queue']
 const INSTALL_HOOKS = ['preinstall', 'install', 'postinstall', 'prepare']
 
 const work = mkdtempSync(join(tmpdir(), 'tilework-package-'))

@@ -7,13 +7,13 @@ import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
+import { ENTRIES } from '../../scripts/entries.mjs'
 import { ROOT, seconds } from '../../scripts/toolchain.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 
 const SHARED = join(ROOT, '..', 'shared')
 const PROGRAMS_FOLDER = join(SHARED, 'review', 'attacks')
 const CLI = join(ROOT, 'dist', 'cli', 'main.js')
-const ENTRIES = ['index', 'onnx', 'tmfile', 'layout']
 /** Names in the programs that have another one today, and the entry with it. */
 const RENAMED = {
   fromDense: ['sparseFromDense', 'index'],

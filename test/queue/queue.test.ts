@@ -43,7 +43,7 @@ interface Server {
 
 const inFolder = temporaryFolder()
 let folders = 0
-/** A new folder with inputs below `in`: so many good files, and a damaged one. */
+/** A new folder whose subfolder `in` has a number of good inputs and a damaged one. */
 async function inputs(count: number): Promise<string> {
   const folder = inFolder(`files${folders++}`)
   mkdirSync(join(folder, 'in'), { recursive: true })

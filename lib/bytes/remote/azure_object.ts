@@ -4,6 +4,7 @@ import type * as Azure from '@azure/storage-blob'
 import { TileworkError } from '../../errors.js'
 import {
   bodyOf,
+  Clients,
   PART_BYTES,
   type StoreAdapter,
   type StoredObject,
@@ -34,19 +35,12 @@ interface AzureSettings {
   readonly credential?: Azure.StorageSharedKeyCredential | Azure.AnonymousCredential
 }
 
-/** One client for all blobs with the same settings: each looks for credentials and keeps connections. */
-const clients = new WeakMap<object, Client>()
-const DEFAULT_SETTINGS = {}
+const clients = new Clients<Client>()
 
-function clientOf(sdk: Sdk, { az = DEFAULT_SETTINGS, timeout }: CheckedRemoteOptions): Client {
+function clientOf(sdk: Sdk, { az, timeout }: CheckedRemoteOptions): Client {
   // A client of the caller's; its class may have been loaded a second time.
-  if ('getContainerClient' in az) return az as Client
-  let client = clients.get(az)
-  if (!client) {
-    client = newClient(sdk, settingsOf(az), timeout)
-    clients.set(az, client)
-  }
-  return client
+  if (az && 'getContainerClient' in az) return az as Client
+  return clients.get(az, (settings) => newClient(sdk, settingsOf(settings), timeout))
 }
 
 function settingsOf(given: AzureSettings): AzureSettings {

@@ -6,6 +6,7 @@ import type * as Gcs from '@google-cloud/storage'
 import { TileworkError } from '../../errors.js'
 import {
   bodyOf,
+  Clients,
   PART_BYTES,
   type StoreAdapter,
   type StoredObject,
@@ -21,20 +22,14 @@ import type { RemoteUpload } from './url_scheme.js'
 type Sdk = typeof Gcs
 const loadSdk = (): Sdk => optionalPeer('@google-cloud/storage', 'URLs of gs:')
 
-/** One client for all objects with the same settings: each looks for credentials and keeps connections. */
-const clients = new WeakMap<object, Gcs.Storage>()
-const DEFAULT_SETTINGS = {}
+const clients = new Clients<Gcs.Storage>()
 
-function clientOf({ Storage }: Sdk, { gs = DEFAULT_SETTINGS, timeout }: CheckedRemoteOptions): Gcs.Storage {
+function clientOf({ Storage }: Sdk, { gs, timeout }: CheckedRemoteOptions): Gcs.Storage {
   // A client of the caller's; its class may have been loaded a second time.
-  if ('bucket' in gs) return gs as Gcs.Storage
-  let client = clients.get(gs)
-  if (!client) {
-    // Requests are repeated by tilework, which also sees a response that is cut.
-    client = new Storage({ timeout, retryOptions: { autoRetry: false, maxRetries: 0 }, ...gs })
-    clients.set(gs, client)
-  }
-  return client
+  if (gs && 'bucket' in gs) return gs as Gcs.Storage
+  // Requests are repeated by tilework, which also sees a response that is cut.
+  const ours = { timeout, retryOptions: { autoRetry: false, maxRetries: 0 } }
+  return clients.get(gs, (settings) => new Storage({ ...ours, ...settings }))
 }
 
 class GcsObject implements StoredObject {

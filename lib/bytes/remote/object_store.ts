@@ -8,6 +8,7 @@ import { TileworkError } from '../../errors.js'
 import { type CheckedRemoteOptions, checkRemoteOptions } from './remote_options.js'
 import { RETRYABLE_STATUS } from './retry.js'
 import {
+  encodedPath,
   type RemoteObject,
   type RemoteUpload,
   RetryableError,
@@ -97,7 +98,7 @@ function noObject(url: URL): TileworkError {
 /** The URL of a key in the bucket of another URL. */
 function objectUrl(url: URL, key: string): URL {
   const object = new URL(url)
-  object.pathname = `/${key.split('/').map(encodeURIComponent).join('/')}`
+  object.pathname = `/${encodedPath(key)}`
   return object
 }
 
@@ -145,6 +146,23 @@ export async function bodyOf(
     unsubscribe?.()
   }
   return Buffer.concat(chunks, length)
+}
+
+/**
+ * One client for all objects with the same settings object, or without one: each looks for credentials and keeps connections.
+ */
+export class Clients<Client> {
+  readonly #known = new WeakMap<object, Client>()
+  readonly #default = {}
+
+  get(settings: object | undefined, create: (settings: object) => Client): Client {
+    const key = settings ?? this.#default
+    const known = this.#known.get(key)
+    if (known) return known
+    const client = create(key)
+    this.#known.set(key, client)
+    return client
+  }
 }
 
 /** The scheme of a store, whose adapter is loaded when a URL has the scheme. */

@@ -1,6 +1,7 @@
 /** Objects under `s3:` URLs, by the AWS SDK: its chain of credentials, its settings from the environment. */
 import type * as S3 from '@aws-sdk/client-s3'
 import {
+  Clients,
   PART_BYTES,
   type StoreAdapter,
   type StoredObject,
@@ -26,25 +27,14 @@ function loadSdk(): Sdk {
   return optionalPeer('@aws-sdk/client-s3', 'URLs of s3:')
 }
 
-/** One client for all objects with the same settings: each looks for credentials and keeps connections. */
-const clients = new WeakMap<object, S3Client>()
-const DEFAULT_SETTINGS = {}
+const clients = new Clients<S3Client>()
 
-function clientOf({ S3Client }: Sdk, { s3 = DEFAULT_SETTINGS, timeout }: CheckedRemoteOptions): S3Client {
+function clientOf({ S3Client }: Sdk, { s3, timeout }: CheckedRemoteOptions): S3Client {
   // A client of the caller's; its class may have been loaded a second time.
-  if ('send' in s3) return s3 as S3Client
-  let client = clients.get(s3)
-  if (!client) {
-    // Requests are repeated by tilework, which also sees a response that is cut.
-    const requestHandler = {
-      requestTimeout: timeout,
-      connectionTimeout: timeout,
-      throwOnRequestTimeout: true,
-    }
-    client = new S3Client({ maxAttempts: 1, requestHandler, ...s3 })
-    clients.set(s3, client)
-  }
-  return client
+  if (s3 && 'send' in s3) return s3 as S3Client
+  // Requests are repeated by tilework, which also sees a response that is cut.
+  const requestHandler = { requestTimeout: timeout, connectionTimeout: timeout, throwOnRequestTimeout: true }
+  return clients.get(s3, (settings) => new S3Client({ maxAttempts: 1, requestHandler, ...settings }))
 }
 
 class S3Object implements StoredObject {

@@ -8,6 +8,7 @@ import { storeScheme } from './object_store.js'
 import { type CheckedRemoteOptions, checkRemoteOptions, type RemoteOptions } from './remote_options.js'
 import { withRetries } from './retry.js'
 import {
+  encodedPath,
   type ListedObject,
   type RemoteObject,
   type RemoteUpload,
@@ -97,9 +98,9 @@ export function siblingUrl(url: URL, name: string): URL {
   const folder = url.pathname.slice(0, url.pathname.lastIndexOf('/') + 1)
   const sibling = new URL(url)
   try {
-    sibling.pathname = folder + name.split('/').map(encodeURIComponent).join('/')
+    sibling.pathname = folder + encodedPath(name)
   } catch (cause) {
-    // A lone surrogate, which UTF-8 cannot represent.
+    // A lone surrogate.
     throw new TileworkError('ERR_PATH_ESCAPE', `${JSON.stringify(name)} is no name of a file.`, {
       path: name,
       cause,

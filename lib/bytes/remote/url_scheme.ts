@@ -64,3 +64,8 @@ export class RetryableError extends Error {
 export function urlLabel({ protocol, host, pathname }: URL): string {
   return `${protocol}//${host}${pathname}`
 }
+
+/** A path in which each part has the spelling of URLs. @throws URIError for a lone surrogate, which UTF-8 cannot represent */
+export function encodedPath(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/')
+}

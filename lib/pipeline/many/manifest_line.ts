@@ -60,14 +60,15 @@ export function entryLine(entry: ManifestEntry): string {
 
 /** Undefined for a line that does not belong to a manifest. */
 export function parseManifestLine(text: string): ManifestLine | undefined {
-  const value = parse(text)
-  if (!isObject(value)) return undefined
+  const value = parseJson(text)
+  if (!isFields(value)) return undefined
   if (typeof value.tileworkManifest === 'number') return { kind: 'version', version: value.tileworkManifest }
   if (value.torn === true) return { kind: 'torn' }
   return isEntry(value) ? { kind: 'entry', entry: value as unknown as ManifestEntry } : undefined
 }
 
-function parse(text: string): unknown {
+/** The value of a JSON text; undefined where it is none. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -75,9 +76,10 @@ function parse(text: string): unknown {
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>
+/** The fields of a JSON object. */
+export type Fields = Readonly<Record<string, unknown>>
 
-function isObject(value: unknown): value is Fields {
+export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -92,24 +94,24 @@ export function isEntry({ input, output, settings }: Fields): boolean {
 
 /** True for a state with these string fields, and parts, if any, that are states with a name. */
 function isFile(value: unknown, texts: readonly string[]): boolean {
-  if (!isObject(value) || !isState(value) || !texts.every((name) => typeof value[name] === 'string'))
+  if (!isFields(value) || !isState(value) || !texts.every((name) => typeof value[name] === 'string'))
     return false
   const { parts = [] } = value
   return (
     Array.isArray(parts) &&
-    parts.every((part) => isObject(part) && isState(part) && typeof part.name === 'string')
+    parts.every((part) => isFields(part) && isState(part) && typeof part.name === 'string')
   )
 }
 
 export function isUndo(value: unknown): boolean {
   if (value === undefined) return true
-  return Array.isArray(value) && value.every((note) => isObject(note) && isUndoNote(note))
+  return Array.isArray(value) && value.every((note) => isFields(note) && isUndoNote(note))
 }
 
 function isUndoNote({ output, options }: Fields): boolean {
   // A name in another folder would make a command that overwrites a file there.
   const isName = typeof output === 'string' && output !== '' && !output.includes('/')
-  return isName && isObject(options) && Object.entries(options).every(isUndoOption)
+  return isName && isFields(options) && Object.entries(options).every(isUndoOption)
 }
 
 const UNDO_OPTIONS: Readonly<Record<keyof UndoOptions, (value: unknown) => boolean>> = {

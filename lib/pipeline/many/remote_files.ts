@@ -1,7 +1,7 @@
 /** Inputs and outputs of a run that are objects of other machines: their names, their lists and their states. */
 import { checkRemoteOptions, type RemoteOptions } from '../../bytes/remote/remote_options.js'
 import { isUrl, listRemote, remoteState, remoteUrl } from '../../bytes/remote/schemes.js'
-import { urlLabel } from '../../bytes/remote/url_scheme.js'
+import { encodedPath, urlLabel } from '../../bytes/remote/url_scheme.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { type FileState, fileState } from './file_state.js'
@@ -70,8 +70,7 @@ function checkName(name: string, url: URL): string {
 /** The URL of an output below a folder that is a URL. */
 export function urlBelow(folder: URL, name: string): string {
   const url = new URL(folder)
-  const path = name.split('/').map(encodeURIComponent).join('/')
-  url.pathname = `${url.pathname.replace(/\/$/, '')}/${path}`
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/${encodedPath(name)}`
   return url.href
 }
 
