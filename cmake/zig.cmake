@@ -14,7 +14,8 @@ else()
 endif()
 string(REGEX MATCH "^[^-]+" CMAKE_SYSTEM_PROCESSOR "${TILEWORK_ZIG_TARGET}")
 # Optimised also where CMake tests the compiler: zig would first build a libc++ without optimisation for a test that links.
-set(CMAKE_CXX_COMPILER "${TILEWORK_ZIG}" c++ -O3 -target ${TILEWORK_ZIG_TARGET})
+# zig writes debug information unless told not to, a fifth of the compile time, which the linker would strip.
+set(CMAKE_CXX_COMPILER "${TILEWORK_ZIG}" c++ -O3 -g0 -target ${TILEWORK_ZIG_TARGET})
 set(CMAKE_CXX_ARCHIVE_CREATE "\"${TILEWORK_ZIG}\" ar qc <TARGET> <OBJECTS>")
 set(CMAKE_CXX_ARCHIVE_APPEND "\"${TILEWORK_ZIG}\" ar q <TARGET> <OBJECTS>")
 set(CMAKE_CXX_ARCHIVE_FINISH "\"${TILEWORK_ZIG}\" ranlib <TARGET>")

@@ -5,6 +5,9 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { type Finding, type OpenFile, open } from '../../../lib/index.js'
 import { startViewServer, type ViewServer } from '../../../lib/view/server/server.js'
 
+/** The first start after an installation reads half a GiB; a busy machine takes minutes for it. */
+export const START_MS = 300_000
+
 const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 /** Undefined where there is none: the tests are left out then. */
@@ -40,7 +43,11 @@ export class ViewedPage {
     const viewed = files.map(({ name, check = async () => [] }, at) => ({ name, file: opened[at]!, check }))
     const server = await startViewServer(viewed, 0)
     // Containers have no user namespaces for the sandbox of a browser, which loads nothing but this page.
-    const browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox'] })
+    const browser = await chromium.launch({
+      executablePath: CHROMIUM!,
+      args: ['--no-sandbox'],
+      timeout: START_MS,
+    })
     return new ViewedPage(server, browser, opened)
   }
 
@@ -56,6 +63,8 @@ export class ViewedPage {
       viewport: { width, height: 900 },
       colorScheme: scheme,
     })
+    // The limit of a test ends what hangs.
+    page.setDefaultTimeout(0)
     page.on('console', (message) => {
       if (message.type() !== 'log') this.faults.push(`${hash}: ${message.text()}`)
     })
