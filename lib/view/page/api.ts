@@ -11,7 +11,12 @@ function address(path: string, query: Query): string {
 }
 
 async function answered(path: string, query: Query, signal?: AbortSignal): Promise<Response> {
-  const response = await fetch(address(path, query), signal ? { signal } : {})
+  const response = await fetch(address(path, query), signal ? { signal } : {}).catch((error: unknown) => {
+    if (signal?.aborted) throw error
+    throw new Error(
+      'The server does not answer; run "tilework view" again and open the address that it prints.',
+    )
+  })
   if (response.ok) return response
   const { error } = (await response.json()) as ErrorAnswer
   throw new Error(error.message)

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { check, diff, type OpenFile, open, stats } from '../../../lib/index.js'
 import { parseLayout, planReorder } from '../../../lib/layout.js'
-import { CHROMIUM, keepScreenshot, settled, ViewedPage } from './browser.js'
+import { CHROMIUM, keepScreenshot, START_MS, settled, ViewedPage } from './browser.js'
 import {
   BLOCKED,
   MATRIX,
@@ -23,7 +23,7 @@ if (CHROMIUM === undefined) console.log('view: skipped, no chromium is installed
 const [TENSORS, MODEL, OTHER, SPARSE, TEXTS, MANY] = [0, 1, 2, 3, 4, 5] as const
 const COUNT = 100_000
 
-describe.skipIf(CHROMIUM === undefined)('the page', () => {
+describe.skipIf(CHROMIUM === undefined)('the page', { timeout: 180_000 }, () => {
   let viewed: ViewedPage
   let files: readonly OpenFile[]
 
@@ -60,7 +60,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
         check: async () => (at === OTHER ? [broken] : check(bytes, { level: 'strict' })),
       })),
     )
-  })
+  }, START_MS)
   afterAll(async () => {
     await viewed?.close()
     for (const file of files) file.close()
@@ -327,7 +327,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
         to: 'os_is_yx_isv16_osv16',
       })
       expect(await page.locator('pre').textContent()).toBe(plan.explain().text)
-      await page.getByLabel('Shape').fill('4,4')
+      await page.getByLabel('Shape').fill('[4, 4]')
       await page.keyboard.press('Enter')
       await settled(page)
       expect((await factsOf(page)).slots).toBe('256')
@@ -370,6 +370,16 @@ describe.skipIf(CHROMIUM === undefined)('the page', () => {
       await page.getByRole('link', { name: 'conv.weight' }).click()
       await settled(page)
       expect(await page.locator('h2.name').textContent()).toBe('conv.weight')
+    })
+
+    it('names the chosen node in the address, and shows it when that is opened', async () => {
+      const page = await viewed.show(`#/graph?file=${MODEL}`)
+      await page.getByRole('button', { name: 'Relu relu' }).click()
+      await settled(page)
+      const again = await viewed.show(new URL(page.url()).hash)
+      expect(await again.locator('.chosen h2').textContent()).toBe('Relu relu')
+      const none = await viewed.show(`#/graph?file=${MODEL}&node=12345`)
+      expect(await none.locator('.chosen').textContent()).toContain('Choose a box')
     })
 
     it('marks findings on their nodes', async () => {

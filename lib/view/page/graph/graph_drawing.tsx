@@ -139,6 +139,7 @@ function Drawing(props: Props & { camera: Camera; width: number }) {
     [graph, placed],
   )
   const edgesOf = useMemo(() => edgesByBox(graph), [graph])
+  const routeOf = useMemo(() => routesByEdge(graph, placed), [graph, placed])
   const labelled = useMemo(() => firstEdges(graph), [graph])
   const { scale } = camera
   const visible = visibleBoxes(placed, order, widths, camera, width)
@@ -152,6 +153,7 @@ function Drawing(props: Props & { camera: Camera; width: number }) {
         <EdgeLine
           key={`${edge.from} ${edge.to} ${edge.value}`}
           {...{ edge, graph, placed }}
+          route={routeOf.get(edge)}
           hasText={scale <= TEXT_SCALE && labelled.has(edge)}
         />
       ))}
@@ -181,6 +183,10 @@ function edgesByBox({ boxes, edges }: BoxGraph): Edge[][] {
     byBox[edge.to]!.push(edge)
   }
   return byBox
+}
+
+function routesByEdge({ edges }: BoxGraph, { routes = [] }: PlacedNodes): ReadonlyMap<Edge, Float64Array> {
+  return new Map(routes.map((route, at) => [edges[at]!, route]))
 }
 
 /** One edge of each value: the shape stands at one of them. */
@@ -238,23 +244,23 @@ interface EdgeProps {
   edge: Edge
   graph: BoxGraph
   placed: PlacedNodes
+  route: Float64Array | undefined
   hasText: boolean
 }
 
 /** Pixels below a box at which the shape of its value stands. */
 const LABEL_DROP = 22
 
-function EdgeLine({ edge, graph, placed, hasText }: EdgeProps) {
+function EdgeLine({ edge, graph, placed, route, hasText }: EdgeProps) {
   const [x1, x2] = [placed.x[edge.from]!, placed.x[edge.to]!]
   const [y1, y2] = [placed.y[edge.from]! + BOX_HEIGHT / 2, placed.y[edge.to]! - BOX_HEIGHT / 2]
-  const bend = Math.max(12, (y2 - y1) / 2)
   // Texts stand outside, where edges meet at one box.
   const isRightward = x2 > x1 + LABEL_DROP
   // Types are `float32 [1, 3, 8, 8]`; an edge shows the shape alone.
   const shape = /\[(.*?)\]/.exec(graph.columns.types[edge.value] ?? '')?.[1]
   return (
     <g class="edge">
-      <path d={`M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`} />
+      <path d={linePath([x1, y1, ...(route?.slice(2, -2) ?? []), x2, y2])} />
       {shape !== undefined && hasText && (
         <text
           x={x1 + (x2 - x1) * Math.min(0.5, LABEL_DROP / (y2 - y1)) + (isRightward ? -4 : 4)}
@@ -266,6 +272,17 @@ function EdgeLine({ edge, graph, placed, hasText }: EdgeProps) {
       )}
     </g>
   )
+}
+
+/** A smooth line that leaves the first point and reaches the last one vertically. @param points - x and y of each */
+function linePath(points: readonly number[]): string {
+  let path = `M${points[0]} ${points[1]}`
+  for (let at = 2; at < points.length; at += 2) {
+    const [x1, y1, x2, y2] = points.slice(at - 2, at + 2)
+    const bend = Math.max(12, (y2! - y1!) / 2)
+    path += `C${x1} ${y1! + bend} ${x2} ${y2! - bend} ${x2} ${y2}`
+  }
+  return path
 }
 
 interface BoxProps extends Props {

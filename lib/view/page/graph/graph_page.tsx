@@ -1,11 +1,11 @@
 /** The graphs of a model: a drawing, a list of the nodes, and the chosen node with its attributes and values. */
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { GraphColumns, GraphEntry, NodeFacts, PlacedFinding } from '../../protocol.js'
 import { ask } from '../api.js'
 import { Awaited, Facts, TextField } from '../parts/parts.js'
 import { useLoad } from '../parts/use_load.js'
 import { VirtualRows } from '../parts/virtual_rows.js'
-import { hrefOf, numberOf } from '../route.js'
+import { hrefOf, numberOf, replaceRoute } from '../route.js'
 import { countText, nameFilter } from '../text.js'
 import { type BoxGraph, boxGraph, placeBoxes, withTypes } from './graph.js'
 import { GraphDrawing } from './graph_drawing.js'
@@ -23,7 +23,15 @@ export function GraphPage({ file, query }: { file: number; query: URLSearchParam
         <>
           {all.length > 1 && <GraphChoice all={all} file={file} index={index} />}
           <Awaited loaded={columns}>
-            {(found) => <GraphView key={found.index} file={file} index={found.index} graph={found.graph} />}
+            {(found) => (
+              <GraphView
+                key={found.index}
+                file={file}
+                index={found.index}
+                graph={found.graph}
+                first={query.has('node') ? numberOf(query, 'node') : undefined}
+              />
+            )}
           </Awaited>
         </>
       )}
@@ -57,8 +65,10 @@ interface ViewProps {
   graph: BoxGraph
 }
 
-function GraphView({ file, index, graph }: ViewProps) {
-  const [selected, setSelected] = useState<number>()
+/** @param first - the box that the address names; one that does not exist is ignored */
+function GraphView({ file, index, graph, first }: ViewProps & { first: number | undefined }) {
+  const [selected, setSelected] = useState(first !== undefined && first < graph.boxes ? first : undefined)
+  useEffect(() => replaceRoute('graph', { file, graph: index, node: selected }), [selected])
   const placed = useLoad(`${file} ${index}`, (signal) => placeBoxes(graph, signal))
   // What takes the server seconds for large graphs is asked for once the boxes are there.
   const later = (what: string): string | undefined => (placed.value ? `${what} ${file} ${index}` : undefined)

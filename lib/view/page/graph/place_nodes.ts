@@ -18,6 +18,8 @@ export interface PlacedNodes {
   readonly y: Float64Array
   readonly width: number
   readonly height: number
+  /** Of each edge, in the order of `edges`: x and y of the points that lead it around the boxes between. Straight where absent. */
+  readonly routes?: readonly Float64Array[]
 }
 
 export const BOX_HEIGHT = 34
@@ -30,13 +32,18 @@ export function placeNodes(graph: GraphToPlace): PlacedNodes {
   return graph.nodes <= DAGRE_BOXES ? placeByDagre(graph) : placeInRows(graph)
 }
 
+interface Point {
+  readonly x: number
+  readonly y: number
+}
+
 function placeByDagre({ nodes, widths, edges }: GraphToPlace): PlacedNodes {
   const graph = new Graph()
   graph.setGraph({ rankdir: 'TB', nodesep: COLUMN_GAP, ranksep: ROW_GAP })
   graph.setDefaultEdgeLabel(() => ({}))
   for (let node = 0; node < nodes; node++)
     graph.setNode(String(node), { width: widths[node]!, height: BOX_HEIGHT })
-  for (let at = 0; at < edges.length; at += 2) graph.setEdge(String(edges[at]), String(edges[at + 1]))
+  for (let at = 0; at < edges.length; at += 2) graph.setEdge(String(edges[at]), String(edges[at + 1]), {})
   layout(graph)
   const { width = 0, height = 0 } = graph.graph()
   const x = new Float64Array(nodes)
@@ -46,7 +53,11 @@ function placeByDagre({ nodes, widths, edges }: GraphToPlace): PlacedNodes {
     x[node] = placed.x
     y[node] = placed.y
   }
-  return { x, y, width, height }
+  const routes = Array.from({ length: edges.length / 2 }, (_, at) => {
+    const { points } = graph.edge(String(edges[2 * at]), String(edges[2 * at + 1])) as { points: Point[] }
+    return Float64Array.from(points.flatMap((point) => [point.x, point.y]))
+  })
+  return { x, y, width, height, routes }
 }
 
 function placeInRows(graph: GraphToPlace): PlacedNodes {

@@ -13,6 +13,12 @@ export interface LayoutChoice {
 export const COLOURINGS = ['memory', 'index'] as const
 export type Colouring = (typeof COLOURINGS)[number]
 
+/** A list as people write or paste it, `[2, 19, 3, 4]`, `2 19 3 4` or `2×19×3×4`, with commas as in an address. */
+export function listText(text: string): string {
+  const inner = text.trim().replace(/^[[(](.*)[\])]$/, '$1')
+  return inner.trim().replace(/\s*[,x×]\s*|\s+/g, ',')
+}
+
 /** The choice of an address. */
 export function choiceOf(query: URLSearchParams): LayoutChoice {
   const text = (name: string, fallback: string): string => query.get(name) ?? fallback

@@ -5,7 +5,7 @@ import { ask } from '../api.js'
 import { Awaited, Choice, TextField } from '../parts/parts.js'
 import { useLoad } from '../parts/use_load.js'
 import { replaceRoute } from '../route.js'
-import { COLOURINGS, type Colouring, choiceOf, type LayoutChoice } from './choice.js'
+import { COLOURINGS, type Colouring, choiceOf, type LayoutChoice, listText } from './choice.js'
 import { LayoutView } from './layout_view.js'
 
 interface Layouts {
@@ -76,7 +76,7 @@ function Chosen({ all, query }: { all: Layouts; query: URLSearchParams }) {
 /** How a reorder from one layout to the other runs: loop nest, kernel, parts. */
 function Explanation({ choice }: { choice: LayoutChoice }) {
   const { name, other, shape, dtype } = choice
-  const query = { from: name, to: other, shape, dtype }
+  const query = { from: name, to: other, shape: listText(shape), dtype }
   const found = useLoad(JSON.stringify(query), (signal) => ask<{ text: string }>('explain', query, signal))
   return (
     <section aria-label="Reorder">

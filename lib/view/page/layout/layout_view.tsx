@@ -7,7 +7,7 @@ import { useLoad } from '../parts/use_load.js'
 import { AxisFields, firstPlane, type PlaneChoice, planeExtents } from '../tensor/axes.js'
 import { bytesText, countText, numberText } from '../text.js'
 import { CellGrid, type GridCell } from './cell_grid.js'
-import type { Colouring, LayoutChoice } from './choice.js'
+import { type Colouring, type LayoutChoice, listText } from './choice.js'
 
 /** Slots of the memory that are drawn at a time. */
 const SHOWN_SLOTS = 1024
@@ -17,8 +17,9 @@ const SHOWN_EXTENT = 32
 type Query = Readonly<Record<string, string>>
 
 export function LayoutView({ choice, colouring }: { choice: LayoutChoice; colouring: Colouring }) {
-  const { name, shape, dtype, lower, upper } = choice
-  const query: Query = { name, shape, dtype, lower, upper }
+  const { name, dtype } = choice
+  const [shape, lower, upper] = [choice.shape, choice.lower, choice.upper].map(listText)
+  const query: Query = { name, shape: shape!, dtype, lower: lower!, upper: upper! }
   const [start, setStart] = useState(0)
   const key = JSON.stringify(query)
   const bound = useLoad(`${key} ${start}`, (signal) =>
