@@ -254,19 +254,20 @@ const LABEL_DROP = 22
 function EdgeLine({ edge, graph, placed, route, hasText }: EdgeProps) {
   const [x1, x2] = [placed.x[edge.from]!, placed.x[edge.to]!]
   const [y1, y2] = [placed.y[edge.from]! + BOX_HEIGHT / 2, placed.y[edge.to]! - BOX_HEIGHT / 2]
-  // Texts stand outside, where edges meet at one box.
-  const isRightward = x2 > x1 + LABEL_DROP
+  const bends = route?.slice(2, -2) ?? []
+  // Texts stand outside: beside the first bend of a route, or below where straight edges meet at one box.
+  const [textX, textY] =
+    bends.length > 0
+      ? [bends[0]!, bends[1]!]
+      : [x1 + (x2 - x1) * Math.min(0.5, LABEL_DROP / (y2 - y1)), y1 + Math.min((y2 - y1) / 2, LABEL_DROP)]
+  const isLeft = bends.length > 0 ? textX < x1 - 1 : x2 > x1 + LABEL_DROP
   // Types are `float32 [1, 3, 8, 8]`; an edge shows the shape alone.
   const shape = /\[(.*?)\]/.exec(graph.columns.types[edge.value] ?? '')?.[1]
   return (
     <g class="edge">
-      <path d={linePath([x1, y1, ...(route?.slice(2, -2) ?? []), x2, y2])} />
+      <path d={linePath([x1, y1, ...bends, x2, y2])} />
       {shape !== undefined && hasText && (
-        <text
-          x={x1 + (x2 - x1) * Math.min(0.5, LABEL_DROP / (y2 - y1)) + (isRightward ? -4 : 4)}
-          y={y1 + Math.min((y2 - y1) / 2, LABEL_DROP) + 4}
-          text-anchor={isRightward ? 'end' : 'start'}
-        >
+        <text x={textX + (isLeft ? -4 : 4)} y={textY + 4} text-anchor={isLeft ? 'end' : 'start'}>
           {shape.replaceAll(', ', '×')}
         </text>
       )}
