@@ -363,7 +363,11 @@ export class Message implements Listed {
     const clone = new Message(this.type, origin, parent)
     if (!this.#isChanged) return clone
     clone.#isChanged = true
-    clone.#lists = this.#lists?.clone((item) => (item instanceof Message ? item.#clone(clone, true) : item))
+    clone.#lists = this.#lists?.clone((item) => {
+      if (item instanceof Message) return item.#clone(clone, true)
+      // An item knows the list that holds it, so two lists cannot share one.
+      return item instanceof NewTensor ? new NewTensor(item.tensor, item.name) : item
+    })
     return clone
   }
 

@@ -1,6 +1,14 @@
 /** OnnxModel.extract and copy: contents of the part, refused arguments, and that the whole model does not change. */
 import { describe, expect, it } from 'vitest'
-import { check, type OpenFile, open, serialize, TileworkError, tensor } from '../../../../lib/index.js'
+import {
+  check,
+  type DenseTensor,
+  type OpenFile,
+  open,
+  serialize,
+  TileworkError,
+  tensor,
+} from '../../../../lib/index.js'
 import { Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
 import { entry, field, join } from '../onnx_bytes.js'
 
@@ -244,4 +252,26 @@ it('a copy is the model as it is now, and independent', async () => {
   copy.setMetadata('key', 'third')
   expect(again.metadata.get('key')).toBe('other')
   expect(file.onnx!.isChanged).toBe(false)
+})
+
+it('a copy and its model replace and remove initializers that both have got, each its own', async () => {
+  const model = OnnxModel.create({ opset: 17 })
+  const valued = (value: number) => tensor(Float32Array.of(value), { shape: [1] })
+  for (const name of ['a', 'b']) model.graph.setInitializer(name, valued(1))
+  const copy = model.copy()
+  const valuesOf = ({ graph }: OnnxModel) =>
+    Promise.all(
+      Array.from(graph.initializers(), async (each) => [
+        each.name,
+        await (each as DenseTensor).toTypedArray(),
+      ]),
+    )
+  copy.graph.removeInitializer('b')
+  model.graph.setInitializer('a', valued(2))
+  model.graph.setInitializer('b', valued(3))
+  expect(await valuesOf(copy)).toEqual([['a', Float32Array.of(1)]])
+  expect(await valuesOf(model)).toEqual([
+    ['a', Float32Array.of(2)],
+    ['b', Float32Array.of(3)],
+  ])
 })
