@@ -188,11 +188,12 @@ export function isCodeType(dtype: Dtype): boolean {
  *
  * @param codes - element type of the codes
  * @param isWide - scales are computed in float64, else in float32
+ * @param isSigned - scales may be below 0
  */
-export function quantizationNames(codes: Dtype, isWide: boolean): ParameterNames {
+export function quantizationNames(codes: Dtype, isWide: boolean, isSigned = false): ParameterNames {
   const { kind, limits } = DTYPES[codes]
   const refuseScale = (value: number): string | undefined => {
-    const used = isWide ? value : Math.fround(value)
+    const used = (isWide ? value : Math.fround(value)) * (isSigned && value < 0 ? -1 : 1)
     return used > 0 && used < Number.POSITIVE_INFINITY ? undefined : 'a scale must be finite and above 0'
   }
   const refuseOffset = (value: number): string | undefined => {

@@ -105,15 +105,20 @@ export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTen
   )
 }
 
+/** As `dequantize`; scales may also be below 0, which onnxruntime's tools give to symmetric blocks. */
+export function dequantizeSigned(dense: DenseTensor, parameters: QuantizationParameters): DenseTensor {
+  return changeElements(dense, dequantizeStep(dense, parameters, true))
+}
+
 const REAL_TYPES: readonly Dtype[] = ['float32', 'float16', 'bfloat16', 'float64']
 
-function dequantizeStep(dense: DenseTensor, options: DequantizeOptions): ScalingStep {
+function dequantizeStep(dense: DenseTensor, options: DequantizeOptions, isSigned = false): ScalingStep {
   const { scale, zeroPoint = 0, axis, blockSize, dtype = 'float32' } = options
   const to = resolveDtype(dtype)
   if (!REAL_TYPES.includes(to)) {
     throw new TileworkError('ERR_DTYPE', `dequantize cannot give ${to}; allowed are ${REAL_TYPES.join(', ')}`)
   }
-  const names = quantizationNames(dense.dtype, to === 'float64')
+  const names = quantizationNames(dense.dtype, to === 'float64', isSigned)
   const parameters = blockedParameters(dense.shape, scale, zeroPoint, { axis, blockSize }, names)
   return { kind: 'dequantize', from: dense.dtype, to, rules: 'onnx', saturate: true, ...parameters }
 }

@@ -19,7 +19,7 @@ import {
   type TensorDifference,
   tensor,
 } from '../../lib/index.js'
-import { OnnxModel, toFloat16 } from '../../lib/onnx.js'
+import { OnnxModel, quantizeWeights, toFloat16 } from '../../lib/onnx.js'
 import { onnxToTmfile, type TmfileBuffer, TmfileModel, type TmfileTensor } from '../../lib/tmfile.js'
 import { floats as netFloats, OnnxNet } from '../bridges/onnx_tmfile/onnx_net.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
@@ -37,6 +37,38 @@ async function only(a: Tensor, b: Tensor, options = {}): Promise<TensorDifferenc
   const found = await diff(a, b, options)
   expect(found.changed).toHaveLength(1)
   return found.changed[0]!
+}
+
+/** A MatMul [K, N] whose K is no multiple of a block, a Gather of a table, and a table that a MatMul takes transposed. */
+function weightsModel(): { model: OnnxModel; outliers: () => void } {
+  const model = OnnxModel.create({ opset: 21 })
+  const { graph } = model
+  const weight = (name: string, shape: readonly [number, number]): DenseTensor =>
+    tensor(
+      Float32Array.from({ length: shape[0] * shape[1] }, (_, at) => Math.sin(at * 1.7)),
+      { name, shape: [...shape] },
+    )
+  for (const [name, shape] of [
+    ['across', [40, 24]],
+    ['table', [10, 32]],
+    ['tied', [12, 32]],
+  ] as const)
+    graph.setInitializer(name, weight(name, shape))
+  graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 40] })
+  graph.addInput('i', { kind: 'tensor', dtype: 'int64', shape: [1] })
+  const outputs = ['y', 'e', 'f', 'g']
+  graph.addNode({ opType: 'MatMul', name: 'across', inputs: ['x', 'across'], outputs: ['y'] })
+  graph.addNode({ opType: 'Gather', name: 'table', inputs: ['table', 'i'], outputs: ['e'] })
+  graph.addNode({ opType: 'Gather', name: 'tied', inputs: ['tied', 'i'], outputs: ['f'] })
+  graph.addNode({ opType: 'Transpose', inputs: ['tied'], outputs: ['t'] })
+  graph.addNode({ opType: 'MatMul', name: 'head', inputs: ['e', 't'], outputs: ['g'] })
+  for (const name of outputs) graph.addOutput(name, { kind: 'tensor', dtype: 'float32' })
+  const outliers = (): void => {
+    const values = Float32Array.from({ length: 40 * 24 }, (_, at) => Math.sin(at * 1.7))
+    values[20 * 24 + 3] = 5
+    graph.setInitializer('across', tensor(values, { shape: [40, 24] }))
+  }
+  return { model, outliers }
 }
 
 async function isSame(a: Tensor, b: Tensor, options = {}): Promise<boolean> {
@@ -379,6 +411,37 @@ describe('graphs', () => {
       expect(real!.sqnr, name).toBeGreaterThan(30)
     }
     expect(found.removed).toEqual([])
+  })
+
+  it.each([
+    { bits: 2, symmetric: true },
+    { bits: 4, symmetric: true },
+    { bits: 4, symmetric: false },
+    { bits: 8, symmetric: false },
+    { bits: 4, symmetric: false, format: 'qdq' },
+  ] as const)('compares weights with their blocks of codes: %o', async (options) => {
+    const { model, outliers } = weightsModel()
+    const small = model.copy()
+    await quantizeWeights(small, { blockSize: 16, gather: !('format' in options), ...options })
+    const found = await diff(model, small)
+    expect(found.removed.map(({ name }) => name)).toEqual([])
+    expect(found.changed.map(({ a }) => a.name).toSorted()).toEqual(
+      'format' in options ? ['across'] : ['across', 'table', 'tied'],
+    )
+    for (const { a, b, real, changes } of found.changed) {
+      expect(changes, a.name).toEqual(expect.arrayContaining(['name', 'dtype']))
+      // Half a step of a block from -1 to 1, which the largest weight of the block may exceed.
+      expect(real!.maxError, `${a.name} as ${b.name}`).toBeLessThan(2.2 / 2 ** options.bits)
+      expect(real!.count, a.name).toBe(a.shape.reduce((product, extent) => product * extent, 1))
+    }
+    const back = await diff(small, model)
+    for (const { b, real } of back.changed) {
+      const forth = found.changed.find(({ a }) => a.name === b.name)!.real!
+      expect(real!.maxError, b.name).toBe(forth.maxError)
+    }
+    outliers()
+    const worst = (await diff(model, small)).changed.find(({ a }) => a.name === 'across')!.real!.worst!
+    expect(worst.index).toEqual([20, 3])
   })
 
   it('compares a model with its float16 variant', async () => {

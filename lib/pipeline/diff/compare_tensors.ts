@@ -3,7 +3,7 @@ import { withBorrowedMemory } from '../../bytes/memory_budget.js'
 import { TileworkError } from '../../errors.js'
 import { isPadded } from '../../tensor/plain_storage.js'
 import { isCodeType, type QuantizationParameters } from '../../tensor/quantization.js'
-import { dequantize } from '../../tensor/quantize.js'
+import { dequantizeSigned } from '../../tensor/quantize.js'
 import { compareSparse, sparseAsDense } from '../../tensor/sparse_differences.js'
 import { compareStrings } from '../../tensor/string_differences.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
@@ -15,6 +15,7 @@ import {
 } from '../../tensor/value_differences.js'
 import { summarizeTensor, type TensorSummary } from '../tensor_summary.js'
 import { quantizationOf, type TensorByName } from './named_quantization.js'
+import { packedForm, packedWeight } from './packed_weights.js'
 import type { TensorPair } from './tensor_pairs.js'
 
 /** What may differ between two tensors. */
@@ -98,7 +99,10 @@ async function compareBoth(
   options: PairOptions,
 ): Promise<Pick<TensorDifference, 'values' | 'real'>> {
   const none = { values: null, real: null }
-  if (!a.hasData || !b.hasData || a.sizeExact !== b.sizeExact) return none
+  if (!a.hasData || !b.hasData) return none
+  const real = await comparePacked(a, b, options)
+  if (real) return { values: null, real }
+  if (a.sizeExact !== b.sizeExact) return none
   if (a.kind === 'string' || b.kind === 'string') {
     if (a.kind !== b.kind) return none
     return {
@@ -114,6 +118,26 @@ async function compareBoth(
   if (one.size === 0) return { values: equalBits(0), real: null }
   const values = await compareValues(one, other, options)
   return { values, real: await compareReal(one, other, values, options) }
+}
+
+/** Compares a weight with its packed codes. Null for other tensors. */
+async function comparePacked(a: Tensor, b: Tensor, options: PairOptions): Promise<ValueDifferences | null> {
+  const { find } = options
+  const [ofA, ofB] = [packedForm(a, b), packedForm(b, a)]
+  try {
+    const one = ofA ? await packedWeight(ofA, find.a) : a
+    const other = ofB ? await packedWeight(ofB, find.b) : b
+    if ((!ofA && !ofB) || !one || !other) return null
+    return await compareValues(one as DenseTensor, other as DenseTensor, options)
+  } catch (error) {
+    return nullIfUnusable(error)
+  }
+}
+
+/** A scale of 0 means "unknown"; other counts of scales than channels are findings of the file. */
+function nullIfUnusable(error: unknown): null {
+  if (error instanceof TileworkError && error.code === 'ERR_QUANTIZATION') return null
+  throw error
 }
 
 async function denseOf(tensor: Exclude<Tensor, { kind: 'string' }>): Promise<DenseTensor> {
@@ -136,16 +160,11 @@ async function compareReal(
   return compareValues(realA ?? a, realB ?? b, { ...options, onBytes: () => undefined })
 }
 
-function realOf(
-  tensor: DenseTensor,
-  quantization: QuantizationParameters | undefined,
-): DenseTensor | undefined {
-  if (!quantization || !isCodeType(tensor.dtype)) return undefined
+function realOf(tensor: DenseTensor, quantization: QuantizationParameters | undefined): DenseTensor | null {
+  if (!quantization || !isCodeType(tensor.dtype)) return null
   try {
-    return dequantize(tensor, quantization)
+    return dequantizeSigned(tensor, quantization)
   } catch (error) {
-    // A scale of 0 means "unknown"; other counts of scales than channels are findings of the file.
-    if (error instanceof TileworkError && error.code === 'ERR_QUANTIZATION') return undefined
-    throw error
+    return nullIfUnusable(error)
   }
 }

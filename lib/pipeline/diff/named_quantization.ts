@@ -1,6 +1,7 @@
 /**
- * Scales and zero points that are tensors of their own, by the names that quantizing tools give them: the codes of `w` are `w` or
- * `w_quantized`, beside `w_scale` and `w_zero_point`. `convert` and `compress` write these names, as onnxruntime's tools do.
+ * Scales and zero points that are tensors of their own, by the names that quantizing tools give them: the codes of `w` are `w`,
+ * `w_quantized` beside `w_scale` and `w_zero_point`, `w_Q4` beside `w_scales` and `w_zero_points`, or `w_DQ_Q4` beside `w_DQ_scales`
+ * and `w_DQ_zero_points`. `convert` and `compress` write these names, as onnxruntime's tools do.
  */
 import { isCodeType, type QuantizationParameters } from '../../tensor/quantization.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
@@ -8,11 +9,18 @@ import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 /** Finds a tensor of one file. */
 export type TensorByName = (name: string) => Tensor | undefined
 
-const CODES_END = '_quantized'
+/** Ends of the names of codes, and what stands before the names of what belongs to them. */
+const CODES_ENDS: readonly (readonly [end: string, base: string])[] = [
+  ['_quantized', ''],
+  ...[2, 4, 8].flatMap((bits): [string, string][] => [
+    [`_DQ_Q${bits}`, '_DQ'],
+    [`_Q${bits}`, ''],
+  ]),
+]
 
-/** The name of the codes of a tensor. */
-export function codesName(name: string): string {
-  return name + CODES_END
+/** The names that the codes of a tensor may have. */
+export function codesNames(name: string): string[] {
+  return CODES_ENDS.map(([end]) => name + end)
 }
 
 /**
@@ -40,15 +48,17 @@ export async function quantizationOf(
 }
 
 function besideOf(name: string, what: 'scale' | 'zero_point', find: TensorByName): DenseTensor | undefined {
-  const own = name.endsWith(CODES_END) ? name.slice(0, -CODES_END.length) : name
-  for (const base of [name, own]) {
-    const found = find(`${base}_${what}`)
-    if (found?.kind === 'dense' && found.hasData) return found
+  const [end, base] = CODES_ENDS.find(([each]) => name.endsWith(each)) ?? ['', '']
+  for (const start of [name, name.slice(0, name.length - end.length) + base]) {
+    for (const number of ['', 's']) {
+      const found = find(`${start}_${what}${number}`)
+      if (found?.kind === 'dense' && found.hasData) return found
+    }
   }
   return undefined
 }
 
-async function numbersOf(tensor: DenseTensor): Promise<number[]> {
+export async function numbersOf(tensor: DenseTensor): Promise<number[]> {
   return Array.from((await tensor.toTypedArray()) as ArrayLike<number | bigint>, Number)
 }
 
@@ -68,5 +78,12 @@ function placeOf(
   const divided = axes.filter((axis) => shape[axis] !== scales[axis])
   const [axis] = divided
   if (axis === undefined || divided.length > 1) return undefined
-  return { axis, blockSize: Math.ceil(shape[axis]! / scales[axis]!) }
+  return { axis, blockSize: blockSizeOf(shape[axis]!, scales[axis]!) }
+}
+
+/** Blocks are powers of two wherever tools make them; the last one may be cut. */
+function blockSizeOf(extent: number, blocks: number): number {
+  const least = Math.ceil(extent / blocks)
+  const power = 2 ** Math.ceil(Math.log2(least))
+  return Math.ceil(extent / power) === blocks ? power : least
 }

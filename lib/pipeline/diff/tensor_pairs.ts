@@ -4,7 +4,8 @@ import { digest } from '../../tensor/digest.js'
 import { isPlain } from '../../tensor/plain_storage.js'
 import { reorder } from '../../tensor/reorder.js'
 import type { Tensor } from '../../tensor/tensor.js'
-import { codesName } from './named_quantization.js'
+import { codesNames } from './named_quantization.js'
+import { packedForm } from './packed_weights.js'
 
 export interface TensorPair {
   readonly a: Tensor
@@ -58,16 +59,23 @@ function pairsOf(pairs: ReadonlyMap<Tensor, Tensor>): TensorPair[] {
   return Array.from(pairs, ([a, b]) => ({ a, b }))
 }
 
-/** Pairs the tensor `w` of one side with its codes `w_quantized` of the other. */
+/** Pairs the tensor `w` of one side with its codes, such as `w_quantized`, of the other. */
 function matchCodes(removed: readonly Tensor[], added: readonly Tensor[]): Map<Tensor, Tensor> {
-  const byName = new Map(added.map((tensor) => [tensor.name, tensor]))
-  const byCodesName = new Map(added.map((tensor) => [codesName(tensor.name), tensor]))
   const matches = new Map<Tensor, Tensor>()
-  for (const tensor of removed) {
-    const other = byName.get(codesName(tensor.name)) ?? byCodesName.get(tensor.name)
-    if (other?.shape.join() === tensor.shape.join()) matches.set(tensor, other)
-  }
+  for (const [weight, codes] of codesOf(removed, added)) matches.set(weight, codes)
+  for (const [weight, codes] of codesOf(added, removed)) matches.set(codes, weight)
   return matches
+}
+
+function* codesOf(weights: readonly Tensor[], others: readonly Tensor[]): Generator<[Tensor, Tensor]> {
+  const byName = new Map(others.map((tensor) => [tensor.name, tensor]))
+  for (const weight of weights) {
+    const codes = codesNames(weight.name).flatMap((name) => byName.get(name) ?? [])
+    const found = codes.find(
+      (each) => each.shape.join() === weight.shape.join() || packedForm(each, weight) !== undefined,
+    )
+    if (found) yield [weight, found]
+  }
 }
 
 async function matchContents(

@@ -1,0 +1,105 @@
+/**
+ * Weights whose codes are packed into bytes, by the names and shapes that onnxruntime's tools give them: the codes of `w` are the uint8
+ * tensor `w_Q4`, `[N, blocks, bytes of a block]` for MatMulNBits and `[rows, bytes of a row]` for GatherBlockQuantized, beside
+ * `w_scales` `[N, blocks]` and `w_zero_points`. `w` itself is `[K, N]`, or `[N, K]` where the model transposes it.
+ */
+import type { Dtype } from '../../dtype/dtypes.js'
+import { asStored, StoredTensor } from '../../tensor/dense.js'
+import { dequantizeSigned } from '../../tensor/quantize.js'
+import { slice } from '../../tensor/slice.js'
+import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import { numbersOf, type TensorByName } from './named_quantization.js'
+
+/** Bits of a code that those operators allow, and their types. */
+const CODE_TYPES: Readonly<Record<string, { readonly bits: number; readonly dtype: Dtype }>> = {
+  _Q2: { bits: 2, dtype: 'uint2' },
+  _Q4: { bits: 4, dtype: 'uint4' },
+  _Q8: { bits: 8, dtype: 'uint8' },
+}
+
+/** How packed codes belong to a weight. */
+interface PackedForm {
+  readonly codes: DenseTensor
+  readonly weight: string
+  readonly bits: number
+  readonly dtype: Dtype
+  /** Rows of the codes, and numbers of a row that belong to the weight. */
+  readonly rows: number
+  readonly k: number
+  /** True where the rows of the codes are the columns of the weight. */
+  readonly isTransposed: boolean
+}
+
+/** @returns undefined where `codes` are not the packed codes of `weight`, by name, type or shape */
+export function packedForm(codes: Tensor, weight: Tensor): PackedForm | undefined {
+  const { bits, dtype } = CODE_TYPES[codes.name.slice(weight.name.length)] ?? {}
+  if (bits === undefined || dtype === undefined || !codes.name.startsWith(weight.name)) return undefined
+  if (codes.kind !== 'dense' || codes.dtype !== 'uint8' || weight.kind !== 'dense') return undefined
+  const { shape } = weight
+  const isMatrix = shape.length >= 2 && shape.slice(0, -2).every((extent) => extent === 1)
+  if (!isMatrix || codes.shape.length < 2 || codes.shape.length > 3) return undefined
+  const [first, last] = shape.slice(-2) as [number, number]
+  const [rows = 0, ...rest] = codes.shape
+  const held = rest.reduce((product, extent) => product * extent, 8 / bits)
+  // A table has rows of two axes; of a square matrix only that tells its direction.
+  const isTransposed = codes.shape.length === 3 && last === rows && first <= held
+  const k = isTransposed ? first : last
+  if ((isTransposed ? last : first) !== rows || k > held) return undefined
+  return { codes, weight: weight.name, bits, dtype, rows, k, isTransposed }
+}
+
+/**
+ * The weight that packed codes stand for, lazily.
+ *
+ * @returns undefined where the file has no scales that fit
+ * @throws what reading the scales throws; ERR_QUANTIZATION for scales that are 0 or not finite
+ */
+export async function packedWeight(form: PackedForm, find: TensorByName): Promise<DenseTensor | undefined> {
+  const { codes, bits, rows, k, isTransposed } = form
+  const scales = find(`${form.weight}_scales`)
+  if (scales?.kind !== 'dense' || !scales.hasData || scales.size === 0 || scales.size % rows !== 0)
+    return undefined
+  const held = (codes.size / rows) * (8 / bits)
+  const blocks = scales.size / rows
+  if (held % blocks !== 0) return undefined
+  const zeros = await zeroPointsOf(form, blocks, find)
+  const place = (numbers: readonly number[]): readonly number[] =>
+    isTransposed ? columnsOf(numbers, rows, blocks) : numbers
+  const real = dequantizeSigned(unpacked(codes, form, held), {
+    scale: place(await numbersOf(scales)),
+    zeroPoint: zeros ? place(zeros) : 2 ** (bits - 1),
+    ...{ axis: isTransposed ? 0 : 1, blockSize: held / blocks },
+  })
+  if (k === held) return real
+  return slice(real, isTransposed ? [[0, k]] : [null, [0, k]])
+}
+
+/** Rows of `held` codes as a matrix; where the weight has them as columns, as its columns in the order of memory. */
+function unpacked(tensor: DenseTensor, { dtype, rows, isTransposed }: PackedForm, held: number): DenseTensor {
+  const { source, start, name } = asStored(tensor)
+  return isTransposed
+    ? new StoredTensor({ source, start, name, dtype, shape: [held, rows], layout: 'fb' })
+    : new StoredTensor({ source, start, name, dtype, shape: [rows, held] })
+}
+
+/** A row-major matrix of numbers, column after column. */
+function columnsOf(numbers: readonly number[], rows: number, columns: number): number[] {
+  return numbers.map((_, at) => numbers[(at % rows) * columns + Math.floor(at / rows)]!)
+}
+
+/** Of each row and block; undefined where the file has none that fit. */
+async function zeroPointsOf(
+  form: PackedForm,
+  blocks: number,
+  find: TensorByName,
+): Promise<readonly number[] | undefined> {
+  const { bits, rows } = form
+  const found = find(`${form.weight}_zero_points`)
+  if (found?.kind !== 'dense' || !found.hasData) return undefined
+  if (found.dtype !== 'uint8') return found.size === rows * blocks ? numbersOf(found) : undefined
+  // Each row begins with a byte of its own.
+  const held = (found.size / rows) * (8 / bits)
+  if (!Number.isInteger(held) || held < blocks) return undefined
+  const numbers = await numbersOf(unpacked(found, { ...form, isTransposed: false }, held))
+  return numbers.filter((_, at) => at % held < blocks)
+}
