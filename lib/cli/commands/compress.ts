@@ -216,7 +216,8 @@ async function printErrors(
 ): Promise<void> {
   const { blockSize, asymmetric, perChannel, reduceRange } = choice
   const errors = await weightErrors(model, {
-    form: TARGETS[to].form,
+    // Ranges make qdq static int8.
+    form: to === 'qdq' && choice.ranges !== undefined ? 'int8' : TARGETS[to].form,
     ...(blockSize !== undefined && { blockSize }),
     ...(asymmetric && { symmetric: false }),
     ...(perChannel && { perChannel }),
