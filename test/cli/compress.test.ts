@@ -47,7 +47,43 @@ it('prints what would become what, and why nodes stay, and writes nothing', asyn
   expect(stdout).toMatch(/before\.onnx as q4: weights 42\.9 KB → 13\.4 KB|as q4: weights/)
   expect(stdout).toMatch(/wq +float32 +symmetric blocks of 32/)
   expect(stdout).toMatch(/MatMul +its second input is not a weight/)
+  expect(stdout).toMatch(/^3 nodes stay as before$/m)
   expect(readdirSync(folder)).toEqual([])
+})
+
+it('says why nodes stay only where it is asked, and that --dry-run is how', async () => {
+  const { stdout } = await runCli(['compress', MODEL, '--to', 'q4', '-o', join(folder, 'small.onnx')])
+  expect(stdout).toMatch(/^3 nodes stay as before; --dry-run says why$/m)
+})
+
+it('does not say that a weight is missing where its node is left out', async () => {
+  const path = join(folder, 'model.onnx')
+  const model = OnnxModel.create()
+  model.graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 32] })
+  model.graph.setInitializer('w', tensor(new Float32Array(512), { shape: [32, 16] }))
+  model.graph.addNode({ opType: 'MatMul', name: 'head', inputs: ['x', 'w'], outputs: ['y'] })
+  model.graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [1, 16] })
+  await save(path, model)
+  const { stdout } = await runCli(['compress', path, '--to', 'q4', '--exclude', 'head', '--dry-run'])
+  expect(stdout).toContain('nothing changed: each node that it could change stays')
+})
+
+it.each([
+  ['q4', 'nothing changed: the model has no MatMul with a float weight that is a matrix; --tidy finds'],
+  ['fp16', 'nothing changed: the model has no float32 value that can be float16\n'],
+])('says why %s of such a model changes nothing', async (to, reason) => {
+  const path = join(folder, 'model.onnx')
+  const model = OnnxModel.create()
+  model.graph.addInput('x', { kind: 'tensor', dtype: 'int32', shape: [4] })
+  model.graph.setInitializer('y', tensor(Int32Array.of(1, 2, 3, 4), { shape: [4] }))
+  model.graph.addNode({ opType: 'Add', inputs: ['x', 'y'], outputs: ['z'] })
+  model.graph.addOutput('z', { kind: 'tensor', dtype: 'int32', shape: [4] })
+  await save(path, model)
+  const { code, stdout } = await runCli(['compress', path, '--to', to, '--dry-run'])
+  expect(code).toBe(0)
+  expect(stdout).toContain('(100 %)\n')
+  expect(stdout).toContain(reason)
+  expect(stdout).not.toContain('weight  from')
 })
 
 it('gives the same facts as JSON', async () => {
@@ -94,6 +130,7 @@ it.each([
   [['--to', 'fp16', '-o', 'weights.safetensors'], 'must end in .onnx'],
   [['--to', 'q4', '--dry-run', '--exclude', 'MatMull'], '--exclude "MatMull" names no node of the model'],
   [['--to', 'fp16', '--dry-run', '--block-node', 'nope'], '--block-node "nope" names no node'],
+  [['--to', 'fp16', '--dry-run', '--block-op', 'matmul'], 'did you mean "MatMul"?'],
 ])('refuses %j', async (flags, word) => {
   const { code, stderr } = await runCli(['compress', MODEL, ...flags])
   expect(code).toBe(64)
@@ -136,12 +173,36 @@ it('quantizes activations too with ranges from a file', async () => {
 it('prints the error of each weight, worst first', async () => {
   const { code, stdout } = await runCli(['compress', MODEL, '--to', 'q4', '--sensitivity'])
   expect(code).toBe(0)
-  expect(stdout).toMatch(/weight +node +max error +RMS +SQNR dB +q4/)
-  expect(stdout).toMatch(/wq +MatMul .*█/)
+  expect(stdout).toMatch(/weight +node +max error +RMS +SQNR dB +below the best \(full: 6.0 dB\)\n/)
+  expect(stdout).toMatch(/wq +MatMul .*[▏▎▍▌▋▊▉█]\n/)
   expect(readdirSync(folder)).toEqual([])
   const { errors } = (await runJson(['compress', MODEL, '--to', 'q8', '--sensitivity', '--json'])) as {
     readonly errors: readonly { readonly sqnr: number }[]
   }
   expect(errors.length).toBeGreaterThan(4)
   expect(errors.every(({ sqnr }, at) => at === 0 || sqnr >= errors[at - 1]!.sqnr)).toBe(true)
+})
+
+it('draws a full bar for the worst weight, and hardly one for the best', async () => {
+  const path = join(folder, 'model.onnx')
+  const model = OnnxModel.create()
+  const { graph } = model
+  graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 32] })
+  // One outlier takes the codes of its whole block.
+  const plain = Float32Array.from({ length: 1024 }, (_, at) => Math.sin(at))
+  graph.setInitializer('plain', tensor(plain, { shape: [32, 32] }))
+  graph.setInitializer(
+    'outliers',
+    tensor(
+      plain.map((value, at) => (at < 32 ? 8 : value)),
+      { shape: [32, 32] },
+    ),
+  )
+  graph.addNode({ opType: 'MatMul', inputs: ['x', 'plain'], outputs: ['y'] })
+  graph.addNode({ opType: 'MatMul', inputs: ['y', 'outliers'], outputs: ['z'] })
+  graph.addOutput('z', { kind: 'tensor', dtype: 'float32', shape: [1, 32] })
+  await save(path, model)
+  const { stdout } = await runCli(['compress', path, '--to', 'q4', '--sensitivity'])
+  const lengths = [...stdout.matchAll(/ ([▏▎▍▌▋▊▉█]+)\n/g)].map(([, bar]) => bar!.length)
+  expect(lengths).toEqual([20, 1])
 })

@@ -3,23 +3,15 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type OpenFile, save, TileworkError } from '../../index.js'
-import {
-  type CompressReport,
-  type OnnxModel,
-  type OptimizeChange,
-  tidy,
-  type ValueRanges,
-  weightErrors,
-} from '../../onnx.js'
+import { type CompressReport, type OnnxModel, tidy, type ValueRanges, weightErrors } from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
-import { formatBytes, formatCount } from '../text/byte_count.js'
 import { didYouMean } from '../text/did_you_mean.js'
-import { printable, printJson } from '../text/printable.js'
+import { printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
-import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
 import { errorTable } from './compress_errors.js'
+import { formatReport, type TargetReport } from './compress_report.js'
 import { compressTo, TARGET_NAMES, TARGETS, type TargetName, type TargetOptions } from './compress_targets.js'
 import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
 
@@ -42,15 +34,6 @@ interface CompressChoice extends ReadChoice, KeepOldData {
   readonly sensitivity?: boolean
   readonly dryRun?: boolean
   readonly json?: boolean
-}
-
-interface TargetReport extends CompressReport {
-  readonly input: string
-  readonly to: TargetName
-  /** What `--tidy` changed first. */
-  readonly tidied?: readonly OptimizeChange[]
-  /** Absent for a dry run. */
-  readonly output?: string
 }
 
 /** A protobuf message has less than 2 GiB; the graph needs some of it. */
@@ -200,7 +183,7 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
       }
       reports.push(report)
       // At once: the next target may be refused, and what is written must not go unsaid.
-      if (!choice.json) terminal.stdout.write(formatReport(report, choice, terminal))
+      if (!choice.json) terminal.stdout.write(formatReport(report, terminal))
     }
   } finally {
     file.close()
@@ -233,7 +216,8 @@ async function printErrors(
 ): Promise<void> {
   const { blockSize, asymmetric, perChannel, reduceRange } = choice
   const errors = await weightErrors(model, {
-    form: TARGETS[to].form,
+    // Ranges make qdq static int8.
+    form: to === 'qdq' && choice.ranges !== undefined ? 'int8' : TARGETS[to].form,
     ...(blockSize !== undefined && { blockSize }),
     ...(asymmetric && { symmetric: false }),
     ...(perChannel && { perChannel }),
@@ -325,69 +309,4 @@ function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions 
     dynamic: eightBits,
     ...(values && { static: { ranges: values, ...eightBits } }),
   }
-}
-
-function formatReport(report: TargetReport, { dryRun }: CompressChoice, terminal: Terminal): string {
-  const { input, to, output, bytesBefore, bytesAfter } = report
-  const end = output === undefined ? to : `${to}, ${printable(output)}`
-  const share = bytesBefore === 0 ? '' : ` (${Math.round((100 * bytesAfter) / bytesBefore)} %)`
-  const line = `${printable(input)} as ${end}: weights ${formatBytes(bytesBefore)} → ${formatBytes(bytesAfter)}${share}\n`
-  return (
-    line +
-    tidyLine(report) +
-    stayLines(report) +
-    (dryRun ? `\n${weightTable(report, terminal)}${nodeTable(report, terminal)}` : '')
-  )
-}
-
-function tidyLine({ tidied = [] }: TargetReport): string {
-  const done = tidied.filter(({ changes }) => changes > 0).map(({ pass, changes }) => `${pass} ${changes}`)
-  return done.length > 0 ? `tidied: ${done.join(', ')}\n` : ''
-}
-
-function stayLines({ nodes, tensors }: CompressReport): string {
-  const stay = nodes.filter(({ reason }) => reason !== undefined).length
-  const clipped = tensors.reduce((sum, each) => sum + (each.clipped ?? 0), 0)
-  const lifted = tensors.reduce((sum, each) => sum + (each.lifted ?? 0), 0)
-  return [
-    stay > 0 &&
-      `${formatCount(stay, 'node')} ${stay === 1 ? 'stays' : 'stay'} as before; --dry-run says why\n`,
-    clipped > 0 && `${formatCount(clipped, 'value')} reduced to the largest of the type\n`,
-    lifted > 0 && `${formatCount(lifted, 'value')} raised to the smallest of the type\n`,
-  ]
-    .filter((text) => text !== false)
-    .join('')
-}
-
-function weightTable({ tensors }: CompressReport, { colors, width }: Terminal): string {
-  const rows = tensors.map((each) => [
-    printable(each.name),
-    each.from,
-    each.to,
-    formatBytes(each.bytesBefore),
-    formatBytes(each.bytesAfter),
-    each.kept === undefined ? '' : `also stays: ${printable(each.kept)}`,
-  ])
-  const columns = [
-    { title: 'weight', canShrink: true },
-    { title: 'from' },
-    { title: 'to' },
-    { title: 'before', align: 'right' },
-    { title: 'after', align: 'right' },
-    { title: 'note', usual: '' },
-  ] as const
-  return formatTable(columns, rows, colors, width)
-}
-
-function nodeTable({ nodes }: CompressReport, { colors, width }: Terminal): string {
-  const rows = nodes
-    .filter(({ reason }) => reason !== undefined)
-    .map(({ name, opType, reason }) => [printable(name), opType, reason!])
-  if (rows.length === 0) return ''
-  const columns = [
-    { title: 'node that stays', canShrink: true },
-    { title: 'operator' },
-    { title: 'why' },
-  ] as const
-  return `\n${formatTable(columns, rows, colors, width)}`
 }

@@ -26,7 +26,13 @@ interface Target {
   /** What weights become, for their errors. */
   readonly form: WeightErrorOptions['form']
   readonly steps: readonly Step[]
+  /** What a model lacks that it does not change; completes "the model has no …". */
+  readonly wants: string
 }
+
+const HALF = 'float32 value that can be float16'
+const BLOCKS = 'MatMul with a float weight that is a matrix'
+const CODES = 'MatMul, Gemm, Conv, Gather or LSTM with a float32 weight'
 
 const half: Step = (model, { float16 }) => toFloat16(model, float16)
 
@@ -45,14 +51,14 @@ const standard: Step = (model, options) =>
   options.static ? quantizeStatic(model, options.static) : blocks({ format: 'qdq' })(model, options)
 
 export const TARGETS = {
-  fp16: { form: 'float16', suffix: '_fp16', steps: [half] },
-  q8: { form: 'int8', suffix: '_quantized', steps: [codes({ weightType: 'auto' })] },
-  int8: { form: 'int8', suffix: '_int8', steps: [codes({ weightType: 'int8' })] },
-  uint8: { form: 'uint8', suffix: '_uint8', steps: [codes({ weightType: 'uint8' })] },
-  q4: { form: 'blocks', suffix: '_q4', steps: [blocks({})] },
-  q4f16: { form: 'blocks', suffix: '_q4f16', steps: [blocks({}), half] },
-  bnb4: { form: 'bnb4', suffix: '_bnb4', steps: [blocks({ format: 'bnb4' })] },
-  qdq: { form: 'blocks', suffix: '_qdq', steps: [standard] },
+  fp16: { form: 'float16', suffix: '_fp16', wants: HALF, steps: [half] },
+  q8: { form: 'int8', suffix: '_quantized', wants: CODES, steps: [codes({ weightType: 'auto' })] },
+  int8: { form: 'int8', suffix: '_int8', wants: CODES, steps: [codes({ weightType: 'int8' })] },
+  uint8: { form: 'uint8', suffix: '_uint8', wants: CODES, steps: [codes({ weightType: 'uint8' })] },
+  q4: { form: 'blocks', suffix: '_q4', wants: BLOCKS, steps: [blocks({})] },
+  q4f16: { form: 'blocks', suffix: '_q4f16', wants: `${BLOCKS}, and no ${HALF}`, steps: [blocks({}), half] },
+  bnb4: { form: 'bnb4', suffix: '_bnb4', wants: BLOCKS, steps: [blocks({ format: 'bnb4' })] },
+  qdq: { form: 'blocks', suffix: '_qdq', wants: 'node that qdq quantizes', steps: [standard] },
 } as const satisfies Record<string, Target>
 
 export type TargetName = keyof typeof TARGETS

@@ -21,5 +21,5 @@ export function graphLines(output: string, report: GraphReport): string[] {
     return what !== undefined && entries.length > 0 ? [`${entries.length} ${what}`] : []
   })
   const end = counts.length === 0 ? '' : ` (${counts.join(', ')})`
-  return [`${output} computes ${formatCount(nodes, 'node')}${end}.`, ...notes]
+  return [`${output} has ${formatCount(nodes, 'node')}${end}.`, ...notes]
 }

@@ -44,7 +44,7 @@ const SUFFIX: Readonly<Record<Home, string>> = { float32: '_fp32', float16: '_fp
  */
 export async function toFloat16(model: OnnxModel, options: ToFloat16Options = {}): Promise<CompressReport> {
   checkModel(model, 'toFloat16')
-  const settings = checkFloat16Options(options)
+  const settings = checkFloat16Options(options, model)
   const context = new Context(model, settings)
   await new GraphWalk(context, model.graph, undefined).run()
   return context.report.finish()

@@ -1,6 +1,10 @@
 /** Options of `toFloat16`, checked. */
 import { checkOptions, readInput } from '../../../caller_input.js'
+import { TileworkError } from '../../../errors.js'
+import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
+import { OPERATOR_SLOTS } from '../infer/operator_slots.js'
+import type { OnnxModel } from '../model/model.js'
 import { checkTexts } from '../protobuf/field_input.js'
 import { type Clip, DEFAULT_CLIP, type HalfDtype } from './half_values.js'
 import { refuseOption } from './refuse_option.js'
@@ -72,14 +76,14 @@ export interface Float16Settings {
 const NAMES = ['dtype', 'keepIo', 'block', 'clip', 'signal'] as const
 
 /** @throws TileworkError ERR_ARGUMENT */
-export function checkFloat16Options(options: ToFloat16Options): Float16Settings {
+export function checkFloat16Options(options: ToFloat16Options, model: OnnxModel): Float16Settings {
   checkOptions(options, 'toFloat16', NAMES)
   const given = readInput('The options of toFloat16', () => ({ ...options }))
   const { dtype = 'float16', keepIo = true, block = 'reference', signal } = given
   if (dtype !== 'float16' && dtype !== 'bfloat16') refuse('dtype', dtype, 'float16 or bfloat16')
   if (typeof keepIo !== 'boolean') checkTexts('keepIo', keepIo)
   const kept = typeof keepIo === 'boolean' ? undefined : new Set(keepIo)
-  const { ops, nodes } = checkBlock(block)
+  const { ops, nodes } = checkBlock(block, model)
   return {
     dtype,
     keeps: (name) => kept?.has(name) ?? keepIo === true,
@@ -90,7 +94,10 @@ export function checkFloat16Options(options: ToFloat16Options): Float16Settings 
   }
 }
 
-function checkBlock(block: NonNullable<ToFloat16Options['block']>): Required<Omit<Float16Block, 'only'>> {
+function checkBlock(
+  block: NonNullable<ToFloat16Options['block']>,
+  model: OnnxModel,
+): Required<Omit<Float16Block, 'only'>> {
   if (block === 'reference') return { ops: REFERENCE_BLOCK, nodes: [] }
   if (block === 'minimal') return { ops: [], nodes: [] }
   if (typeof block !== 'object') refuse('block', block, 'reference, minimal, or { ops, nodes, only }')
@@ -98,7 +105,19 @@ function checkBlock(block: NonNullable<ToFloat16Options['block']>): Required<Omi
   const { ops = [], nodes = [], only = false } = block
   checkTexts('block.ops', ops)
   checkTexts('block.nodes', nodes)
+  refuseUnknownOperators(ops, model)
   return { ops: only ? ops : [...REFERENCE_BLOCK, ...ops], nodes }
+}
+
+/** A name of no operator is a typing error: what it should protect would be changed. */
+function refuseUnknownOperators(ops: readonly string[], model: OnnxModel): void {
+  if (ops.length === 0) return
+  const known = new Set([...REFERENCE_BLOCK, ...Object.values(OPERATOR_SLOTS).flatMap(Object.keys)])
+  for (const { nodes } of model.graphs()) for (const { opType } of nodes) known.add(opType)
+  const unknown = ops.find((each) => !known.has(each))
+  if (unknown === undefined) return
+  const message = `${valueText(unknown)}, which is to stay float32, is an operator neither of the model nor of ONNX or onnxruntime`
+  throw new TileworkError('ERR_ARGUMENT', message + nearestText(unknown, known))
 }
 
 function checkClip(dtype: HalfDtype, given: ToFloat16Options['clip'] = {}): Clip {

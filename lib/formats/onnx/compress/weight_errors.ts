@@ -33,7 +33,7 @@ export interface WeightErrorOptions {
   readonly blockSize?: number
   /** Of `blocks`: without zero points. Default true. */
   readonly symmetric?: boolean
-  /** Of `int8` and `uint8`: one scale per column. Default false. */
+  /** Of `int8` and `uint8`: one scale per column of a product. Default false. */
   readonly perChannel?: boolean
   readonly reduceRange?: boolean
   readonly signal?: AbortSignal
@@ -132,10 +132,13 @@ function checkErrorOptions(options: WeightErrorOptions): Settings {
   return { form, bits, blockSize, symmetric, perChannel, reduceRange, signal }
 }
 
-/** A weight, and whether its rows are the columns of the product. */
 interface Found {
   readonly tensor: DenseTensor
+  /** Whether its rows are the columns of the product. */
   readonly isTransposed: boolean
+  readonly isTable: boolean
+  /** The axis along which `perChannel` has scales of 8 bits; undefined for a weight that always has one. */
+  readonly channelAxis: number | undefined
 }
 
 function weightOf(scope: Scope, node: Node, { form }: Settings): Found | undefined {
@@ -149,7 +152,15 @@ function weightOf(scope: Scope, node: Node, { form }: Settings): Found | undefin
   const tensor = scope.constant(isTransposed ? transpose!.inputs[0]! : name)?.tensor
   if (tensor?.dtype !== 'float32' || tensor.size === 0) return undefined
   const axes = tensor.shape.length
-  return axes === 2 || (!isBlocks && axes > 2) ? { tensor, isTransposed } : undefined
+  if (axes !== 2 && (isBlocks || axes < 2)) return undefined
+  return { tensor, isTransposed, isTable: node.opType === 'Gather', channelAxis: channelAxisOf(node, axes) }
+}
+
+/** As `quantizeDynamic`, whose convolutions and tables have one scale. */
+function channelAxisOf(node: Node, axes: number): number | undefined {
+  if (node.opType === 'Conv' || node.opType === 'Gather') return undefined
+  const hasRows = node.opType === 'Gemm' && Number(node.attribute('transB')?.value ?? 0) === 1
+  return hasRows ? 0 : axes - 1
 }
 
 interface Sums {
@@ -170,7 +181,7 @@ async function sumsOf(found: Found, settings: Settings): Promise<Sums> {
   if (settings.form === 'blocks') await addBlocks(found, settings, sums)
   else if (settings.form === 'bnb4') await addBnb4(found, settings, sums)
   else if (settings.form === 'float16') await addHalf(found.tensor, settings, sums)
-  else await addInt8(found.tensor, settings, sums)
+  else await addInt8(found, settings, sums)
   return sums
 }
 
@@ -185,17 +196,20 @@ async function addHalf(tensor: DenseTensor, { signal }: Settings, sums: Sums): P
   })
 }
 
-async function addInt8(tensor: DenseTensor, settings: Settings, sums: Sums): Promise<void> {
+/** Tables are uint8 with a zero point, whatever the weights are, because `quantizeDynamic` makes them so. */
+async function addInt8(found: Found, settings: Settings, sums: Sums): Promise<void> {
+  const { tensor, isTable, channelAxis } = found
   const { form, perChannel, reduceRange, signal } = settings
-  const type = form === 'uint8' ? 'uint8' : 'int8'
-  const axis = perChannel ? tensor.shape.length - 1 : undefined
+  const type = form === 'uint8' || isTable ? 'uint8' : 'int8'
+  const rule = { type, symmetric: type === 'int8', reduceRange: reduceRange && !isTable } as const
+  const axis = perChannel ? channelAxis : undefined
   const { low, high } = await valueRanges(tensor, axis, signal)
-  const rule = { type, symmetric: type === 'int8', reduceRange } as const
   const parameters = Array.from(low, (least, at) => int8Parameters(least, high[at]!, rule))
   const [least, last] = type === 'int8' ? [-128, 127] : [0, 255]
+  const run = axis === 0 ? tensor.size / parameters.length : 1
   await new FloatReader(tensor).each(signal, (numbers, start) => {
     for (let at = 0; at < numbers.length; at++) {
-      const { scale, zeroPoint } = parameters[(start + at) % parameters.length]!
+      const { scale, zeroPoint } = parameters[Math.floor((start + at) / run) % parameters.length]!
       const code = roundEven(Math.fround(numbers[at]! / scale)) + zeroPoint
       add(sums, numbers[at]!, (Math.min(Math.max(code, least), last) - zeroPoint) * scale)
     }

@@ -190,6 +190,7 @@ describe('toFloat16', () => {
     [{ dtype: 'int8' }, 'dtype'],
     [{ clip: { max: 1e6 } }, 'clip'],
     [{ block: 'some' }, 'block'],
+    [{ block: { ops: ['matmul'] } }, 'did you mean "MatMul"?'],
     [{ keepIo: 'x' }, 'keepIo'],
   ])('refuses the options %j', async (options, word) => {
     const model = modelOf([{ opType: 'Relu', inputs: ['x'], outputs: ['y'] }])

@@ -80,6 +80,41 @@ describe('weightErrors', () => {
     expect(half!.sqnr).toBeGreaterThan(int8!.sqnr)
   })
 
+  it.each([
+    { opType: 'Gather', inputs: ['w', 'i'], attributes: {} },
+    { opType: 'Gemm', inputs: ['x', 'w'], attributes: { transB: { type: 'INT', value: 1 } } },
+  ] as const)(
+    'of 8 bits are those of quantizeDynamic for $opType',
+    async ({ opType, inputs, attributes }) => {
+      const model = OnnxModel.create({ opset: 21 })
+      const { graph } = model
+      graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: ['n', 40] })
+      graph.addInput('i', { kind: 'tensor', dtype: 'int64', shape: ['n'] })
+      graph.setInitializer('w', tensor(VALUES, { shape: [70, 40] }))
+      graph.addNode({ opType, name: 'm', inputs, outputs: ['y'], attributes })
+      graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
+      const options = { perChannel: true, reduceRange: true } as const
+      const [error] = await weightErrors(model, { form: 'int8', ...options })
+      await quantizeDynamic(model, { weightType: 'int8', ...options })
+      const isTransposed = opType === 'Gemm'
+      const part = (name: string): Promise<Float32Array> =>
+        floats(graph, `w${isTransposed ? '_Transposed' : ''}_${name}`)
+      const [stored, scale, zeroPoint] = [
+        await part('quantized'),
+        await part('scale'),
+        await part('zero_point'),
+      ]
+      const decoded = VALUES.map((_, at) => {
+        const [row, column] = [Math.floor(at / 40), at % 40]
+        const code = stored[isTransposed ? column * 70 + row : at]!
+        const channel = scale.length === 1 ? 0 : row
+        return (code - zeroPoint[channel]!) * scale[channel]!
+      })
+      expect(error!.max).toBeCloseTo(errorsOf(decoded).max, 5)
+      expect(error!.rms).toBeCloseTo(errorsOf(decoded).rms, 5)
+    },
+  )
+
   it('grow with fewer bits, and are worst first', async () => {
     const model = modelOf()
     model.graph.setInitializer('v', tensor(new Float32Array(1600).fill(0.5), { shape: [40, 40] }))

@@ -1,0 +1,96 @@
+/** What `compress` prints of a target: sizes, what stays, and for a dry run every weight and every node that stays. */
+import type { CompressReport, OptimizeChange } from '../../onnx.js'
+import { formatBytes, formatCount } from '../text/byte_count.js'
+import { printable } from '../text/printable.js'
+import { formatTable } from '../text/table.js'
+import type { Terminal } from '../text/terminal.js'
+import { TARGETS, type TargetName } from './compress_targets.js'
+
+export interface TargetReport extends CompressReport {
+  readonly input: string
+  readonly to: TargetName
+  /** What `--tidy` changed first. */
+  readonly tidied?: readonly OptimizeChange[]
+  /** Absent for a dry run. */
+  readonly output?: string
+}
+
+/** A summary; for a dry run with tables of weights and of nodes that stay. */
+export function formatReport(report: TargetReport, terminal: Terminal): string {
+  const { input, to, output, bytesBefore, bytesAfter } = report
+  const end = output === undefined ? to : `${to}, ${printable(output)}`
+  const share = bytesBefore === 0 ? '' : ` (${Math.round((100 * bytesAfter) / bytesBefore)} %)`
+  const line = `${printable(input)} as ${end}: weights ${formatBytes(bytesBefore)} → ${formatBytes(bytesAfter)}${share}\n`
+  return (
+    line +
+    tidyLine(report) +
+    unchangedLine(report) +
+    stayLines(report) +
+    (output === undefined ? weightTable(report, terminal) + nodeTable(report, terminal) : '')
+  )
+}
+
+function tidyLine({ tidied = [] }: TargetReport): string {
+  const done = tidied.filter(({ changes }) => changes > 0).map(({ pass, changes }) => `${pass} ${changes}`)
+  return done.length > 0 ? `tidied: ${done.join(', ')}\n` : ''
+}
+
+/** Why the result is as large as the model, and what may help. */
+function unchangedLine({ to, tidied, nodes, tensors }: TargetReport): string {
+  if (tensors.length > 0 || nodes.some((node) => node.to !== undefined)) return ''
+  const advice =
+    tidied || TARGETS[to].form === 'float16'
+      ? ''
+      : '; --tidy finds weights in Constant nodes, and behind Transpose and the like'
+  const reason =
+    nodes.length > 0 ? 'each node that it could change stays' : `the model has no ${TARGETS[to].wants}`
+  return `nothing changed: ${reason}${advice}\n`
+}
+
+function stayLines({ nodes, tensors, output }: TargetReport): string {
+  const stay = nodes.filter(({ reason }) => reason !== undefined).length
+  const why = output === undefined ? '' : '; --dry-run says why'
+  const clipped = tensors.reduce((sum, each) => sum + (each.clipped ?? 0), 0)
+  const lifted = tensors.reduce((sum, each) => sum + (each.lifted ?? 0), 0)
+  return [
+    stay > 0 && `${formatCount(stay, 'node')} ${stay === 1 ? 'stays' : 'stay'} as before${why}\n`,
+    clipped > 0 && `${formatCount(clipped, 'value')} reduced to the largest of the type\n`,
+    lifted > 0 && `${formatCount(lifted, 'value')} raised to the smallest of the type\n`,
+  ]
+    .filter((text) => text !== false)
+    .join('')
+}
+
+function weightTable({ tensors }: CompressReport, { colors, width }: Terminal): string {
+  if (tensors.length === 0) return ''
+  const rows = tensors.map((each) => [
+    printable(each.name),
+    each.from,
+    each.to,
+    formatBytes(each.bytesBefore),
+    formatBytes(each.bytesAfter),
+    each.kept === undefined ? '' : `also stays: ${printable(each.kept)}`,
+  ])
+  const columns = [
+    { title: 'weight', canShrink: true },
+    { title: 'from' },
+    { title: 'to' },
+    { title: 'before', align: 'right' },
+    { title: 'after', align: 'right' },
+    { title: 'note', usual: '' },
+  ] as const
+  return `\n${formatTable(columns, rows, colors, width)}`
+}
+
+function nodeTable({ nodes }: CompressReport, { colors, width }: Terminal): string {
+  const rows = nodes
+    .filter(({ reason }) => reason !== undefined)
+    .map(({ name, opType, reason }) => [printable(name), opType, reason!])
+  if (rows.length === 0) return ''
+  const columns = [
+    { title: 'node that stays', canShrink: true },
+    { title: 'operator' },
+    { title: 'why' },
+  ] as const
+  return `\n${formatTable(columns, rows, colors, width)}`
+}
