@@ -285,7 +285,8 @@ export class Submitter {
     const ids = this.#collected
     this.#collected = []
     if (ids.length === 0) return
-    await delayed(REMOVE_AFTER_MS)
+    // The manifest of a run that has ended has all.
+    if (!this.#isClosed) await delayed(REMOVE_AFTER_MS)
     for (let start = 0; start < ids.length; start += BULK) {
       await Promise.all(ids.slice(start, start + BULK).map((id) => this.#queue.remove(id)))
     }
