@@ -12,6 +12,7 @@ import { addImage } from './image.mjs'
 import { addMany } from './many.mjs'
 import { addOnnx } from './onnx.mjs'
 import { addOpencl } from './opencl.mjs'
+import { addQueue } from './queue.mjs'
 import { addRemote } from './remote.mjs'
 import { addReorder } from './reorder.mjs'
 import { addReorderBuilds } from './reorder_builds.mjs'
@@ -35,6 +36,7 @@ const commands = [
   addMany,
   addOnnx,
   addOpencl,
+  addQueue,
   addRemote,
   addReorder,
   addReorderBuilds,

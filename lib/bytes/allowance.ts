@@ -11,14 +11,29 @@ interface Waiting {
 
 /** Marks a borrower and everything that it calls, a caller's source or listener included. */
 interface Loan {
+  readonly from: Allowance
+  /** A loan of another allowance, or an earlier one, that the borrower runs in. */
+  readonly outer: Loan | undefined
   isRunning: boolean
+}
+
+/**
+ * One for all allowances: Node 20 and 22 pass every storage that was ever used on to every promise, so that one for each remote
+ * file would make each file slower than the one before.
+ */
+const loans = new AsyncLocalStorage<Loan>()
+
+/** The innermost loan that still runs; those that have ended are let go. */
+function runningLoan(): Loan | undefined {
+  let loan = loans.getStore()
+  while (loan && !loan.isRunning) loan = loan.outer
+  return loan
 }
 
 export class Allowance {
   #limit: number
   #borrowed = 0
   readonly #queue: Waiting[] = []
-  readonly #loans = new AsyncLocalStorage<Loan>()
 
   constructor(limit: number) {
     this.#limit = limit
@@ -41,16 +56,23 @@ export class Allowance {
    * @throws TileworkError ERR_ABORTED when the signal fires during the wait, and what `job` throws
    */
   async lend<T>(amount: number, signal: AbortSignal | undefined, job: () => Promise<T>): Promise<T> {
-    if (this.#loans.getStore()?.isRunning) this.#borrowed += amount
+    if (this.#isBorrower()) this.#borrowed += amount
     else await this.#borrow(amount, signal)
-    const loan: Loan = { isRunning: true }
+    const loan: Loan = { from: this, outer: runningLoan(), isRunning: true }
     try {
-      return await this.#loans.run(loan, job)
+      return await loans.run(loan, job)
     } finally {
       loan.isRunning = false
       this.#borrowed -= amount
       this.#startWaiting()
     }
+  }
+
+  /** Whether the caller runs in a loan of this allowance. */
+  #isBorrower(): boolean {
+    for (let loan = runningLoan(); loan; loan = loan.outer)
+      if (loan.from === this && loan.isRunning) return true
+    return false
   }
 
   async #borrow(amount: number, signal: AbortSignal | undefined): Promise<void> {

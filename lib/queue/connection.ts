@@ -29,6 +29,9 @@ const DEFAULT_PORT = 6379
 /** Milliseconds in which the first connection must be there. A later loss is waited for. */
 const CONNECT_MS = 5_000
 
+/** Milliseconds for which the first connection may be refused: a server that restarts listens again in less. */
+const REFUSED_MS = 2_000
+
 /** Milliseconds to wait for a server that does not answer, at the end. */
 const CLOSE_MS = 3_000
 
@@ -152,15 +155,17 @@ const LASTING = /^(WRONGPASS|NOAUTH|NOPERM)|invalid password|DB index is out of 
 
 async function untilReady(client: Redis, { label }: CheckedPlace): Promise<void> {
   if (client.status === 'ready') return
+  const started = performance.now()
   let last: Error | undefined
   let timer: NodeJS.Timeout | undefined
   try {
     await new Promise<void>((resolve, reject) => {
       timer = setTimeout(() => reject(last ?? new Error('no answer')), CONNECT_MS)
       client.once('ready', () => resolve())
-      client.on('error', (error: Error) => {
+      client.on('error', (error: NodeJS.ErrnoException) => {
         last = error
-        if (LASTING.test(error.message)) reject(error)
+        const isRefused = error.code === 'ECONNREFUSED' && performance.now() - started > REFUSED_MS
+        if (isRefused || LASTING.test(error.message)) reject(error)
       })
     })
   } catch (cause) {

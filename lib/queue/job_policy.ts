@@ -15,7 +15,23 @@ const BACKOFF = { type: 'exponential', delay: 1000, jitter: 0.5 }
 /** Seconds that results nobody has collected are kept: a run that was stopped on Friday resumes on Monday. */
 const KEEP_SECONDS = 7 * 24 * 3600
 
-/** Options of a job. Those that a job in Redis has are hostile: of them the two numbers are taken, within their bounds. */
+/**
+ * What a submitter sends: the worker adds the rest, which is the same for every job, and Redis keeps each job's options in
+ * memory.
+ */
+export function sentPolicy({ attempts, priority }: JobNumbers): JobsOptions {
+  return { ...(attempts !== undefined && { attempts }), ...(priority !== undefined && { priority }) }
+}
+
+interface JobNumbers {
+  readonly attempts?: number | undefined
+  readonly priority?: number | undefined
+}
+
+/**
+ * Options of a job, for BullMQ in the worker. Those that a job in Redis has are hostile: of them the two numbers are taken,
+ * within their bounds.
+ */
 export function jobPolicy(given: { readonly attempts?: unknown; readonly priority?: unknown }): JobsOptions {
   return {
     attempts: within(given.attempts, 1, MAX_ATTEMPTS) ?? DEFAULT_ATTEMPTS,

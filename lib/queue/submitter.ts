@@ -9,7 +9,7 @@ import type { TileworkError } from '../errors.js'
 import { parseJson } from '../pipeline/many/manifest_line.js'
 import { type CheckedPlace, Connections, connectionError, loadBullMq } from './connection.js'
 import { JOB_NAME, type JobData, jobId } from './job_data.js'
-import { jobPolicy } from './job_policy.js'
+import { sentPolicy } from './job_policy.js'
 import { readFailure, settingsOf } from './job_result.js'
 
 /** How a job ended. */
@@ -210,8 +210,7 @@ export class Submitter {
 
   /** A job that the queue has already stays as it is, so a command may be repeated. */
   async #addBulk(jobs: readonly { readonly id: string; readonly data: JobData }[]): Promise<void> {
-    const { attempts, priority } = this.#options
-    const opts = jobPolicy({ attempts, priority })
+    const opts = sentPolicy(this.#options)
     const added = jobs.map(({ id, data }) => ({ name: JOB_NAME, data, opts: { ...opts, jobId: id } }))
     for (let refusals = 0; added.length > 0; refusals++) {
       try {
@@ -286,7 +285,8 @@ export class Submitter {
     const ids = this.#collected
     this.#collected = []
     if (ids.length === 0) return
-    await delayed(REMOVE_AFTER_MS)
+    // The manifest of a run that has ended has all.
+    if (!this.#isClosed) await delayed(REMOVE_AFTER_MS)
     for (let start = 0; start < ids.length; start += BULK) {
       await Promise.all(ids.slice(start, start + BULK).map((id) => this.#queue.remove(id)))
     }

@@ -1,30 +1,49 @@
 /**
  * Reads of a remote object: small ones through a bounded cache of blocks, neighbours in one request, with growing read-ahead
- * where they are sequential; large ones as parallel requests that pass the cache by.
+ * where they are sequential, and parallel requests where the reader has said what it will read; large ones as parallel requests
+ * that pass the cache by.
  */
 import { Allowance } from '../allowance.js'
 import { checkRange, checkReturned, closedError } from '../check_range.js'
+import type { ExpectedReads, ReadsAhead } from '../expected_reads.js'
 import type { ByteSource } from '../source.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
 import { withRetries } from './retry.js'
 import type { RemoteObject } from './url_scheme.js'
 
+/** Bytes of a block: a header between two payloads costs one or two. */
+export const BLOCK_BYTES = 16 * 1024
+
 /**
- * Bytes of a block: with the 30 to 100 ms that a request takes whatever its size, a connection of 10 to 40 Mbit/s loads
- * this much in the same time.
+ * Bytes of the smallest request where nobody has said what is read next: with the 30 to 100 ms that a request takes whatever its
+ * size, a connection of 10 to 40 Mbit/s loads this much in the same time.
  */
-export const BLOCK_BYTES = 128 * 1024
+export const MIN_REQUEST_BYTES = 128 * 1024
+const MIN_REQUEST_BLOCKS = MIN_REQUEST_BYTES / BLOCK_BYTES
 
 /** Reads of this size pass the cache by: payloads are read once. */
 const DIRECT_BYTES = 2 * 1024 ** 2
 
-/** Bytes of each of the requests that a large read is divided into. */
-const PART_BYTES = 8 * 1024 ** 2
+/** Bytes of each of the requests that a large read is divided into: at least, where all of them are under way, and at most. */
+const MIN_PART_BYTES = 1024 ** 2
+const MAX_PART_BYTES = 8 * 1024 ** 2
 
 /** Blocks that a sequential reader gets ahead at most: 8 MiB. */
-const MAX_AHEAD_BLOCKS = 64
+const MAX_AHEAD_BLOCKS = 512
 
-export class CachedSource implements ByteSource {
+/** Blocks of one request for expected reads at most: 1 MiB. */
+const MAX_RUN_BLOCKS = 64
+
+/** Requests for expected reads ahead of the reader, for each connection: while one is used, the next is under way. */
+const RUNS_PER_CONNECTION = 2
+
+/** Blocks `[first, behind)`. */
+interface Run {
+  readonly first: number
+  readonly behind: number
+}
+
+export class CachedSource implements ByteSource, ReadsAhead {
   readonly byteLength: number
   readonly label: string
   readonly version: string | undefined
@@ -37,6 +56,9 @@ export class CachedSource implements ByteSource {
   /** The block after the last read, and how many to read ahead from there. */
   #next = 0
   #ahead = 0
+  /** What the reader will want, and what was asked for of it and is not reached yet. */
+  #expected: Iterator<Run> | undefined
+  #runs: Run[] = []
   #closed = false
   #pending = 0
 
@@ -58,10 +80,20 @@ export class CachedSource implements ByteSource {
     return end - start >= DIRECT_BYTES ? this.#readDirect(start, end) : this.#readBlocks(start, end)
   }
 
+  expectReads(reads: ExpectedReads): void {
+    const maxRuns = RUNS_PER_CONNECTION * this.#options.connections
+    // A smaller cache would lose blocks before they are read.
+    if (this.#closed || this.#maxBlocks < 2 * maxRuns * MAX_RUN_BLOCKS) return
+    this.#expected = runsOf(reads, this.byteLength)
+    this.#runs = []
+    this.#loadExpected(0)
+  }
+
   /** Pending reads complete. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    this.#expected = undefined
     this.#blocks.clear()
     if (this.#pending === 0) this.#object.close?.()
   }
@@ -79,12 +111,14 @@ export class CachedSource implements ByteSource {
   async #readDirect(start: number, end: number): Promise<Uint8Array> {
     const bytes = new Uint8Array(end - start)
     const [from, to] = await this.#copyCachedEnds(start, bytes)
+    const each = Math.ceil((to - from) / this.#options.connections)
+    const partBytes = Math.min(Math.max(each, MIN_PART_BYTES), MAX_PART_BYTES)
     const parts = Array.from(
-      { length: Math.ceil((to - from) / PART_BYTES) },
-      (_, part) => from + part * PART_BYTES,
+      { length: Math.ceil((to - from) / partBytes) },
+      (_, part) => from + part * partBytes,
     )
     await Promise.all(
-      parts.map(async (at) => bytes.set(await this.#request(at, Math.min(at + PART_BYTES, to)), at - start)),
+      parts.map(async (at) => bytes.set(await this.#request(at, Math.min(at + partBytes, to)), at - start)),
     )
     return bytes
   }
@@ -114,7 +148,9 @@ export class CachedSource implements ByteSource {
   async #readBlocks(start: number, end: number): Promise<Uint8Array> {
     const first = Math.floor(start / BLOCK_BYTES)
     const last = Math.floor((end - 1) / BLOCK_BYTES)
-    const blocks = await Promise.all(this.#blocksOf(first, last))
+    const asked = this.#blocksOf(first, last)
+    if (this.#expected) this.#loadExpected(first)
+    const blocks = await Promise.all(asked)
     const base = first * BLOCK_BYTES
     if (blocks.length === 1) return blocks[0]!.slice(start - base, end - base)
     const bytes = new Uint8Array(end - start)
@@ -151,16 +187,40 @@ export class CachedSource implements ByteSource {
   /** One request for the blocks from `first` to before `behind`, and for those that a sequential reader wants next. */
   #load(first: number, behind: number, isSequential: boolean): Promise<Uint8Array>[] {
     if (isSequential) {
-      this.#ahead = Math.min(Math.max(this.#ahead * 2, 1), MAX_AHEAD_BLOCKS, this.#maxBlocks)
+      this.#ahead = Math.min(Math.max(this.#ahead * 2, MIN_REQUEST_BLOCKS), MAX_AHEAD_BLOCKS, this.#maxBlocks)
     } else {
       this.#ahead = 0
     }
-    const blockCount = Math.ceil(this.byteLength / BLOCK_BYTES)
-    let end = Math.min(behind + this.#ahead, blockCount)
+    const wanted = Math.max(behind + this.#ahead, first + MIN_REQUEST_BLOCKS)
+    let end = Math.min(wanted, Math.ceil(this.byteLength / BLOCK_BYTES))
     for (let block = behind; block < end; block++) if (this.#blocks.has(block)) end = block
-    const start = first * BLOCK_BYTES
-    const bytes = this.#request(start, Math.min(end * BLOCK_BYTES, this.byteLength))
-    return Array.from({ length: end - first }, (_, index) => {
+    return this.#loadRun({ first, behind: end })
+  }
+
+  /** Keeps requests for expected reads ahead of a reader that is at block `at`. */
+  #loadExpected(at: number): void {
+    this.#runs = this.#runs.filter(({ behind }) => behind > at)
+    const maxRuns = RUNS_PER_CONNECTION * this.#options.connections
+    while (this.#expected && this.#runs.length < maxRuns) {
+      const { done, value: run } = this.#expected.next()
+      if (done) {
+        this.#expected = undefined
+        return
+      }
+      if (run.behind <= at) continue
+      let { first, behind } = run
+      while (first < behind && this.#blocks.has(first)) first++
+      while (first < behind && this.#blocks.has(behind - 1)) behind--
+      if (first === behind) continue
+      this.#loadRun({ first, behind })
+      this.#runs.push(run)
+    }
+  }
+
+  /** One request for blocks, which the cache gets. */
+  #loadRun({ first, behind }: Run): Promise<Uint8Array>[] {
+    const bytes = this.#request(first * BLOCK_BYTES, Math.min(behind * BLOCK_BYTES, this.byteLength))
+    return Array.from({ length: behind - first }, (_, index) => {
       // A copy: a part of the response would keep all of it in memory.
       const block = bytes.then((all) => all.slice(index * BLOCK_BYTES, (index + 1) * BLOCK_BYTES))
       block.catch(() => {
@@ -193,4 +253,28 @@ export class CachedSource implements ByteSource {
       if (this.#closed && this.#pending === 0) this.#object.close?.()
     }
   }
+}
+
+/** The blocks of expected reads, neighbours together where what lies between them costs less than a request. */
+function* runsOf({ starts, byteLength }: ExpectedReads, sourceBytes: number): Generator<Run, undefined> {
+  const blockCount = Math.ceil(sourceBytes / BLOCK_BYTES)
+  let run: Run | undefined
+  for (const start of starts) {
+    const first = Math.floor(start / BLOCK_BYTES)
+    const behind = Math.min(Math.ceil((start + byteLength) / BLOCK_BYTES), blockCount)
+    // Offsets come from the file, which may be hostile.
+    if (!(first >= 0 && first < behind)) continue
+    if (run && first >= run.first && isNear(run, first, behind)) {
+      run = { first: run.first, behind: Math.max(run.behind, behind) }
+      continue
+    }
+    if (run) yield run
+    run = { first, behind }
+  }
+  if (run) yield run
+  return undefined
+}
+
+function isNear(run: Run, first: number, behind: number): boolean {
+  return first - run.behind < MIN_REQUEST_BLOCKS && behind - run.first <= MAX_RUN_BLOCKS
 }

@@ -3,7 +3,7 @@ import { checkObject, readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import type { ByteSource } from '../source.js'
-import { BLOCK_BYTES, CachedSource } from './cached_source.js'
+import { CachedSource, MIN_REQUEST_BYTES } from './cached_source.js'
 import { storeScheme } from './object_store.js'
 import { type CheckedRemoteOptions, checkRemoteOptions, type RemoteOptions } from './remote_options.js'
 import { withRetries } from './retry.js'
@@ -136,7 +136,7 @@ export async function openRemote(url: URL, given: RemoteOptions | undefined): Pr
   const options = checkRemoteOptions(given)
   const label = urlLabel(url)
   const scheme = schemes.get(url.protocol.slice(0, -1))!
-  const object = await withRetries(label, options, () => scheme.open(url, options, BLOCK_BYTES))
+  const object = await withRetries(label, options, () => scheme.open(url, options, MIN_REQUEST_BYTES))
   return new CachedSource(object, label, options)
 }
 

@@ -9,6 +9,7 @@
  * Memory on hostile bytes: 16 bytes a record (6 more during the sort) beside the numbers of the headers. Headers at
  * distinct offsets may not exceed the file's size, so the total stays below 4 times the file.
  */
+import { expectReads } from '../../bytes/expected_reads.js'
 import { ByteReader, READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { Budget } from '../budget.js'
@@ -65,6 +66,7 @@ export async function walkRecords(
   if (count === undefined) return undefined
   const offsets = await readOffsets(reader, count, report)
   const order = orderOf(offsets)
+  expectReads(source, { starts: startsOf(offsets, order), byteLength: MIN_WINDOW_BYTES })
   const table = new RecordTable(offsets)
   const records = new RecordReader(source, reader, report)
   const cover = new Cover(source.byteLength, count, report)
@@ -97,6 +99,10 @@ export async function walkRecords(
   await checkPadding(reader, cover, source.byteLength)
   if (order.length === count) cover.finish()
   return { table, order }
+}
+
+function* startsOf(offsets: Float64Array, order: Uint32Array): Generator<number> {
+  for (const index of order) yield offsets[index]!
 }
 
 /** The payload of a repeated record decodes again for each repetition; its header is kept once. */

@@ -65,7 +65,10 @@ describe('reads', () => {
     await source.read(bytes.byteLength - 10, bytes.byteLength)
     server.requests.length = 0
     expect(Buffer.compare(await source.read(0, bytes.byteLength), bytes)).toBe(0)
-    expect(server.requests.map(({ headers }) => headers.range)).toEqual([`bytes=131072-${5 * MIB - 1}`])
+    const ranges = server.requests.map(({ headers }) => headers.range!.match(/\d+/g)!.map(Number))
+    expect(ranges[0]![0]).toBe(131_072)
+    expect(ranges.at(-1)![1]).toBe(5 * MIB - 1)
+    expect(server.bytesSent).toBe(5 * MIB - 131_072)
     source.close!()
   })
 
@@ -94,8 +97,12 @@ describe('reads', () => {
     const source = await openBytes(server.url('/large'))
     const read = await source.read(2 ** 32, 2 ** 32 + 40 * MIB)
     expect(read.byteLength).toBe(40 * MIB)
-    expect([read[0], read[8 * MIB]]).toEqual([4096 % 256, 4104 % 256])
-    expect(server.requests).toHaveLength(6)
+    expect([read[0], read.at(-1)]).toEqual([4096 % 256, 4129 % 256])
+    expect(server.requests).toHaveLength(7)
+    server.requests.length = 0
+    // A window of a conversion is divided too, so that the connections are used.
+    await source.read(2 ** 32, 2 ** 32 + 4 * MIB)
+    expect(server.requests).toHaveLength(4)
     source.close!()
   })
 

@@ -1,4 +1,5 @@
 /** Walks the members of an archive in ascending order of offset and reads the header of each array. */
+import { expectReads } from '../../../bytes/expected_reads.js'
 import { ByteReader } from '../../../bytes/reader.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
@@ -54,6 +55,8 @@ export async function walkMembers<Made>(
   if (!directory) return undefined
   const walk = new Walk(source, directory, { budget, report, maxHeaderBytes: maxHeaderBytes(limits) })
   const byOffset = directory.entries.toSorted((one, other) => one.localOffset - other.localOffset)
+  const starts = byOffset.map(({ localOffset }) => localOffset)
+  expectReads(source, { starts, byteLength: WINDOW_BYTES })
   const kept: Kept<Made>[] = []
   for (const [position, entry] of byOffset.entries()) {
     const next = byOffset[position + 1]?.localOffset ?? directory.start

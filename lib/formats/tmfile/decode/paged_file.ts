@@ -5,6 +5,7 @@
  */
 import { lostBytesError } from '../../../bytes/check_range.js'
 import { drive } from '../../../bytes/drive.js'
+import { expectReads } from '../../../bytes/expected_reads.js'
 import { readInto } from '../../../bytes/fill_memory.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { Budget } from '../../budget.js'
@@ -62,6 +63,11 @@ export class PagedFile {
   /** Runs a task to completion. */
   run<T>(task: ReadTask<T>): Promise<T> {
     return drive(task, (range) => this.#fetch(range))
+  }
+
+  /** Records will be read at these offsets, which usually ascend. */
+  expect(offsets: Iterable<number>): void {
+    expectReads(this.#source, { starts: pagesOf(offsets), byteLength: PAGE_BYTES })
   }
 
   /**
@@ -242,6 +248,10 @@ function titleOf(what: string, { path }: Place): string {
   const last = path.slice(path.lastIndexOf('.') + 1)
   if (last === what || last.startsWith(`${what}s[`)) return path
   return `The ${what} of ${path || 'the file'}`
+}
+
+function* pagesOf(offsets: Iterable<number>): Generator<number> {
+  for (const offset of offsets) yield offset - (offset % PAGE_BYTES)
 }
 
 function isOnOnePage(offset: number, byteLength: number): boolean {

@@ -144,6 +144,7 @@ class GraphWalk {
     const { file } = this.#reader
     const vector = yield* file.attempt(() => this.#reader.vector(offset, 'offset', location, { maxCount }))
     if (!vector) return undefined
+    file.expect(vector.entries)
     const list: (T | undefined)[] = []
     for (const [index, entry] of vector.entries.entries()) {
       const place = location.child(index, entry)
