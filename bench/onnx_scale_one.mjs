@@ -5,7 +5,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { check, open, save } from '../dist/index.js'
 import { importFrom } from '../scripts/optional_package.mjs'
-import { onnxTypes } from './onnx_protobufjs.mjs'
 
 const [peer, path, name, saved, folder] = process.argv.slice(2)
 const WIDE = { kind: 'tensor', dtype: 'float32', shape: ['N', 4] }
@@ -59,6 +58,8 @@ async function tilework() {
 async function makeProtobufjs() {
   const library = await importFrom(folder, 'protobufjs')
   if (!library) throw new Error(`${folder} has no protobufjs`)
+  // Not imported above: it runs a bundler, whose memory would count for tilework.
+  const { onnxTypes } = await import('./onnx_protobufjs.mjs')
   const type = onnxTypes(library).lookupType('ModelProto')
   return () => {
     const model = type.decode(readFileSync(path))

@@ -13,7 +13,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { open } from '../../lib/index.js'
+import { type DenseTensor, open, save, tensor } from '../../lib/index.js'
+import { OnnxModel } from '../../lib/onnx.js'
 import {
   field,
   graphProto,
@@ -216,4 +217,31 @@ it('never drops the nodes of a model, and extracts tensors by name', async () =>
   }
   expect(readFileSync(model)).toEqual(before)
   expect((await runCli(['convert', model, out, '--tensor', 'w', '--dtype', 'f16'])).code).toBe(0)
+})
+
+it('moves tensors of attributes, and makes data files in the format safetensors', async () => {
+  const model = join(folder, 'm.onnx')
+  const onnx = OnnxModel.create({ opset: 21 })
+  const values = tensor(Float32Array.of(1, 2, 3, 4))
+  onnx.graph.setInitializer('w', values)
+  onnx.graph.addNode({
+    opType: 'Constant',
+    outputs: ['c'],
+    attributes: { value: { type: 'TENSOR', value: values } },
+  })
+  await save(model, onnx)
+  const externalize = async (name: string, ...flags: readonly string[]): Promise<unknown> => {
+    const args = ['externalize', model, '-o', join(folder, name), '--threshold', '1', '--json', ...flags]
+    return (JSON.parse((await runCli(args)).stdout) as { dataFiles: unknown }).dataFiles
+  }
+  expect(await externalize('w.onnx')).toEqual([{ name: 'w.onnx.data', byteLength: 16 }])
+  expect(await externalize('all.onnx', '--attributes', '--alignment', '16')).toEqual([
+    { name: 'all.onnx.data', byteLength: 32 },
+  ])
+  await externalize('named.onnx', '--attributes', '--safetensors')
+  using data = await open(join(folder, 'named.safetensors'), { level: 'strict' })
+  expect([...data.tensors].map(({ name }) => name)).toEqual(['tensor_0', 'w'])
+  using file = await open(join(folder, 'named.onnx'), { level: 'strict' })
+  const constant = file.onnx!.graph.producerOf('c')!.attribute('value')!.tensors[0] as DenseTensor
+  expect([...(await constant.toTypedArray())]).toEqual([1, 2, 3, 4])
 })

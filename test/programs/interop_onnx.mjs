@@ -1,10 +1,11 @@
 /**
  * Checks that tilework and the Python packages onnx and onnx_ir read each other's models bit for bit:
- * `node test/programs/interop_onnx.mjs`. Requires `dist`, the addon, and Python 3 with onnx, onnx_ir and ml_dtypes; without
+ * `node test/programs/interop_onnx.mjs`. Requires `dist`, the addon, and Python 3 with onnx, onnx_ir, ml_dtypes and safetensors; without
  * them it prints the reason and exits with 0.
  *
  * Python saves tensors of every element type and shape, alone and in models, as raw bytes, in typed fields and as external
- * data. tilework reads and compares them, and saves them both unchanged and rewritten; Python checks and reads those.
+ * data. tilework reads and compares them, and saves them both unchanged and rewritten; Python checks and reads those. Data
+ * files in the format safetensors are read by the package safetensors, too.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -17,7 +18,7 @@ import { missingPython, runPython } from './interop/python.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/onnx_files.py', import.meta.url))
 
-const missing = missingPython('import onnx, onnx_ir, ml_dtypes')
+const missing = missingPython('import onnx, onnx_ir, ml_dtypes, safetensors')
 if (missing === undefined) await run()
 else console.log(`interop with onnx: skipped, ${missing}`)
 
@@ -29,6 +30,7 @@ async function run() {
   const written = []
   for (const { file, tensors } of listed) written.push(...(await readAndWrite(folder, file, tensors)))
   await compareTexts(join(folder, 'texts.pb'))
+  await writeNamedData(folder, listed)
   writeFileSync(join(folder, 'written.json'), JSON.stringify(written))
   runPython([SCRIPT, 'read', folder])
   console.log(`interop with onnx: ${listed.length} files read; ${written.length} written; all equal`)
@@ -67,6 +69,24 @@ async function moveValues(folder, name, file) {
   moved.close()
   assert.deepEqual(await check(join(folder, outside), { level: 'strict' }), [], outside)
   return [outside, inside]
+}
+
+/** The model of all tensors, with those of attributes, with its values in safetensors files. */
+async function writeNamedData(folder, listed) {
+  const file = await open(join(folder, 'raw.onnx'))
+  const { graph } = file.onnx
+  for (const [index, each] of [...file.tensors].entries())
+    if (!each.shape.includes(0))
+      graph.addNode({
+        opType: 'Constant',
+        outputs: [`constant_${index}`],
+        attributes: { value: { type: 'TENSOR', value: each } },
+      })
+  const external = { format: 'safetensors', attributes: true, threshold: 1, shardBytes: 4000 }
+  await save(join(folder, 'named.onnx'), file, { external })
+  const { tensors } = listed.find((each) => each.file === 'raw.onnx')
+  writeFileSync(join(folder, 'named.json'), JSON.stringify(tensors))
+  file.close()
 }
 
 async function compare(what, tensor, { name, dtype, shape, bytes }) {

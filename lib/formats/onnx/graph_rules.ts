@@ -8,7 +8,7 @@
 import type { ByteSource } from '../../bytes/source.js'
 import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
-import { NumberList } from '../number_list.js'
+import { NumberList, OffsetList } from '../number_list.js'
 import type { Report } from '../report.js'
 import { NameTable } from './name_table.js'
 import { checkTinyMessages } from './protobuf/tiny_messages.js'
@@ -55,6 +55,36 @@ interface Subgraph {
   readonly path: string
 }
 
+/** The fields of a message that have one of some numbers. Adjacent fields of a number are one range: most are. */
+class FieldRanges {
+  readonly #ranges: ReadonlyMap<number, { readonly starts: OffsetList; readonly ends: OffsetList }>
+
+  constructor(numbers: readonly number[]) {
+    this.#ranges = new Map(
+      numbers.map((number) => [number, { starts: new OffsetList(), ends: new OffsetList() }]),
+    )
+  }
+
+  /** Adds a field, which follows all others. */
+  add(number: number, start: number, end: number): void {
+    const ranges = this.#ranges.get(number)
+    if (!ranges) return
+    const { starts, ends } = ranges
+    const last = ends.length - 1
+    if (last >= 0 && ends.at(last) === start) ends.set(last, end)
+    else {
+      starts.push(start)
+      ends.push(end)
+    }
+  }
+
+  /** Ranges of whole fields. */
+  *of(number: number): Generator<Range> {
+    const { starts, ends } = this.#ranges.get(number)!
+    for (let at = 0; at < starts.length; at++) yield { start: starts.at(at), end: ends.at(at) }
+  }
+}
+
 /** Lists of name numbers, one list per node. */
 class NodeNames {
   readonly numbers = new NumberList(Uint32Array)
@@ -95,9 +125,21 @@ class Scope {
     return this.offsets.length
   }
 
+  endNode(): void {
+    this.inputs.endNode()
+    this.outputs.endNode()
+  }
+
   pathOf(node: number): string {
     return `${this.path}.node[${node}]`
   }
+}
+
+/** The attribute that is read, and where its graphs go. */
+interface AttributePlace {
+  readonly scope: Scope
+  readonly attribute: number
+  readonly subgraphs: Subgraph[]
 }
 
 /** Definitions of names in the current scope and its enclosing scopes. */
@@ -172,6 +214,8 @@ const numbersOf = <Name extends string>(message: MessageName, names: readonly Na
 
 const MODEL = numbersOf('ModelProto', ['graph', 'functions'])
 const GRAPH = numbersOf('GraphProto', ['node', 'initializer', 'input', 'output', 'sparse_initializer'])
+/** Lists of a graph with names, which are read in another order than they are in the file. */
+const NAMED_BY_GRAPH = [GRAPH.input, GRAPH.initializer, GRAPH.sparse_initializer, GRAPH.output]
 const NODE = numbersOf('NodeProto', ['input', 'output', 'attribute'])
 const ATTRIBUTE = numbersOf('AttributeProto', ['g', 'graphs'])
 const FUNCTION = numbersOf('FunctionProto', ['input', 'output', 'node'])
@@ -228,9 +272,10 @@ class GraphWalker {
     const scope = this.#enter(path)
     const inputs = new Set<number>()
     const outputs = new NumberList(Uint32Array)
+    const fields = yield* this.#rangesOf(range, NAMED_BY_GRAPH)
     // Subgraphs may leave out types of inputs and outputs.
-    if (path === MAIN_GRAPH) yield* this.#types(range)
-    yield* this.#namesOf(range, [GRAPH.input], VALUE_NAME, (name, offset) => {
+    if (path === MAIN_GRAPH) yield* this.#types(fields)
+    yield* this.#namesOf(fields, [GRAPH.input], VALUE_NAME, (name, offset) => {
       this.#requireName(scope, name, offset, 'An input')
       this.#define(scope, name, offset, 'input')
       inputs.add(name)
@@ -243,9 +288,9 @@ class GraphWalker {
       else if (!inputs.has(name)) this.#define(scope, name, offset, 'initializer')
       initialized.add(name)
     }
-    yield* this.#namesOf(range, [GRAPH.initializer], TENSOR_NAME, initialize)
-    yield* this.#namesOf(range, [GRAPH.sparse_initializer, SPARSE_VALUES], TENSOR_NAME, initialize)
-    yield* this.#namesOf(range, [GRAPH.output], VALUE_NAME, (name, offset) => {
+    yield* this.#namesOf(fields, [GRAPH.initializer], TENSOR_NAME, initialize)
+    yield* this.#namesOf(fields, [GRAPH.sparse_initializer, SPARSE_VALUES], TENSOR_NAME, initialize)
+    yield* this.#namesOf(fields, [GRAPH.output], VALUE_NAME, (name, offset) => {
       this.#requireName(scope, name, offset, 'An output')
       outputs.push(name)
     })
@@ -256,8 +301,10 @@ class GraphWalker {
   *#function(range: Range, path: string): Steps<void> {
     const scope = this.#enter(path)
     const outputs = new NumberList(Uint32Array)
-    yield* this.#textsOf(range, FUNCTION.input, (name, offset) => this.#define(scope, name, offset, 'input'))
-    yield* this.#textsOf(range, FUNCTION.output, (name) => outputs.push(name))
+    const fields = yield* this.#rangesOf(range, [FUNCTION.input, FUNCTION.output])
+    const define = (name: number, offset: number): void => this.#define(scope, name, offset, 'input')
+    yield* this.#textsOf(fields, FUNCTION.input, define)
+    yield* this.#textsOf(fields, FUNCTION.output, (name) => outputs.push(name))
     yield* this.#nodes(range, FUNCTION.node, scope, 2)
     this.#leave(scope, outputs, range.start)
   }
@@ -277,8 +324,9 @@ class GraphWalker {
   /** Defines all outputs before checking inputs, so that a late definition differs from a missing one; then subgraphs. */
   *#nodes(range: Range, number: number, scope: Scope, depth: number): Steps<void> {
     const subgraphs: Subgraph[] = []
+    const readNode = this.#nodeReader(scope, subgraphs)
     yield* this.#walk(range.start, range.end, (field, start, end) =>
-      field === number ? this.#node(start, end, scope, subgraphs) : undefined,
+      field === number ? readNode(start, end) : undefined,
     )
     const { outputs, offsets } = scope
     for (let node = 0; node < scope.nodeCount; node++) {
@@ -288,35 +336,50 @@ class GraphWalker {
     for (const { range: graph, path } of subgraphs) yield* this.#graph(graph, path, depth + 3)
   }
 
-  #node(start: number, end: number, scope: Scope, subgraphs: Subgraph[]): Steps<void> | undefined {
-    const node = scope.nodeCount
+  /** Adds nodes to the scope and their subgraphs to the list. The functions inside serve all nodes, of which there are many. */
+  #nodeReader(scope: Scope, subgraphs: Subgraph[]): (start: number, end: number) => Steps<void> | undefined {
+    const { cursor } = this
     const { inputs, outputs, offsets } = scope
-    offsets.push(start)
-    checkTinyMessages(node, end - offsets.at(0), start)
+    const addInput = (name: number): void => this.#put(inputs, name)
+    const addOutput = (name: number): void => this.#put(outputs, name)
+    const endNode = (): void => scope.endNode()
     let attributes = 0
-    const steps = this.#inside(start, end, (number, from, to) => {
-      if (number === NODE.input) return this.#text(from, to, (name) => this.#put(inputs, name))
-      if (number === NODE.output) return this.#text(from, to, (name) => this.#put(outputs, name))
+    const visit = (): Steps<void> | undefined => {
+      const { number, wireType, valueStart, position } = cursor
+      if (wireType !== LENGTH) return undefined
+      if (number === NODE.input) return this.#text(valueStart, position, addInput)
+      if (number === NODE.output) return this.#text(valueStart, position, addOutput)
       if (number !== NODE.attribute) return undefined
-      const attribute = attributes++
-      return this.#subgraphs(from, to, () => `${scope.pathOf(node)}.attribute[${attribute}]`, subgraphs)
-    })
-    return afterSteps(steps, () => {
-      inputs.endNode()
-      outputs.endNode()
-    })
+      return this.#subgraphs(valueStart, position, { scope, attribute: attributes++, subgraphs })
+    }
+    return (start, end) => {
+      offsets.push(start)
+      checkTinyMessages(scope.nodeCount - 1, end - offsets.at(0), start)
+      attributes = 0
+      cursor.position = start
+      const steps = visitFields(cursor, end, visit)
+      if (steps) return afterSteps(steps, endNode)
+      endNode()
+      return undefined
+    }
   }
 
   #put({ numbers }: NodeNames, name: number): void {
     if (name !== this.#noName) numbers.push(name)
   }
 
-  #subgraphs(start: number, end: number, path: () => string, subgraphs: Subgraph[]): Steps<void> | undefined {
+  /** Adds the graphs of an attribute of the last node of the scope. */
+  #subgraphs(
+    start: number,
+    end: number,
+    { scope, attribute, subgraphs }: AttributePlace,
+  ): Steps<void> | undefined {
     let count = 0
     return this.#inside(start, end, (number, from, to) => {
-      const range = { start: from, end: to }
-      if (number === ATTRIBUTE.g) subgraphs.push({ range, path: `${path()}.g` })
-      if (number === ATTRIBUTE.graphs) subgraphs.push({ range, path: `${path()}.graphs[${count++}]` })
+      if (number !== ATTRIBUTE.g && number !== ATTRIBUTE.graphs) return undefined
+      const path = `${scope.pathOf(scope.nodeCount - 1)}.attribute[${attribute}]`
+      const field = number === ATTRIBUTE.g ? 'g' : `graphs[${count++}]`
+      subgraphs.push({ range: { start: from, end: to }, path: `${path}.${field}` })
       return undefined
     })
   }
@@ -365,12 +428,12 @@ class GraphWalker {
   }
 
   /** Reports inputs and outputs of the main graph that have no whole type. */
-  *#types(graph: Range): Steps<void> {
-    const counts = { input: 0, output: 0 }
-    yield* this.#fields(graph, (number, range) => {
-      const list = number === GRAPH.input ? 'input' : number === GRAPH.output ? 'output' : undefined
-      return list && this.#type(range, `${MAIN_GRAPH}.${list}[${counts[list]++}]`)
-    })
+  *#types(fields: FieldRanges): Steps<void> {
+    for (const list of ['input', 'output'] as const) {
+      let count = 0
+      for (const range of fields.of(GRAPH[list]))
+        yield* this.#fields(range, (_, value) => this.#type(value, `${MAIN_GRAPH}.${list}[${count++}]`))
+    }
   }
 
   /** The last type counts, and in it the last member: readers merge what is written twice. */
@@ -422,12 +485,13 @@ class GraphWalker {
 
   /** Visits the names of the messages at a path of field numbers. */
   *#namesOf(
-    { start, end }: Range,
-    path: readonly number[],
+    fields: FieldRanges,
+    path: readonly [number, ...number[]],
     nameField: number,
     take: (name: number, offset: number) => void,
   ): Steps<void> {
-    yield* this.#walk(start, end, this.#nameVisitor(path, nameField, take))
+    const visit = this.#nameVisitor(path, nameField, take)
+    for (const { start, end } of fields.of(path[0])) yield* this.#walk(start, end, visit)
   }
 
   #nameVisitor(
@@ -463,10 +527,20 @@ class GraphWalker {
   }
 
   /** Visits the texts of a field. */
-  *#textsOf({ start, end }: Range, field: number, take: (name: number, offset: number) => void): Steps<void> {
-    yield* this.#walk(start, end, (number, from, to) =>
-      number === field ? this.#text(from, to, take) : undefined,
-    )
+  *#textsOf(fields: FieldRanges, field: number, take: (name: number, offset: number) => void): Steps<void> {
+    for (const { start, end } of fields.of(field))
+      yield* this.#walk(start, end, (_, from, to) => this.#text(from, to, take))
+  }
+
+  /** Finds the fields with one of the numbers, which are length-delimited, in one walk. */
+  *#rangesOf({ start, end }: Range, numbers: readonly number[]): Steps<FieldRanges> {
+    const fields = new FieldRanges(numbers)
+    const { cursor } = this
+    yield* this.#walk(start, end, (number) => {
+      fields.add(number, cursor.start, cursor.position)
+      return undefined
+    })
+    return fields
   }
 
   /** Visits a text as a name number; returns a walk where the window does not hold it. */
@@ -476,7 +550,8 @@ class GraphWalker {
       throw new FileFault('ERR_LIMIT', message, start)
     }
     if (!this.cursor.holdsRange(start, end)) return this.#loadText(start, end, take)
-    take(this.#names.numberOf(this.cursor.held(start, end)), start)
+    const { window, windowStart } = this.cursor
+    take(this.#names.numberOf(window, start - windowStart, end - windowStart), start)
     return undefined
   }
 

@@ -14,7 +14,7 @@ export class NameTable {
   /** End offset of each name in `#bytes`. */
   readonly #ends = new NumberList(Float64Array)
   /** Compared before the bytes, and read when the slots grow. */
-  readonly #hashes = new NumberList(Uint32Array)
+  readonly #hashes = new NumberList(Int32Array)
   /** Number plus one per slot, 0 for an empty slot; at most half of the slots are taken. */
   #slots = new Uint32Array(FIRST_SLOTS)
 
@@ -22,13 +22,16 @@ export class NameTable {
     return this.#ends.length
   }
 
-  /** The number of a name; the bytes of a new name are copied. */
-  numberOf(name: Uint8Array): number {
-    const hash = hashOf(name)
-    const slot = this.#slotOf(name, hash)
+  /**
+   * The number of the name in `bytes[start, end)`; the bytes of a new name are copied. A range, because a view of a name takes
+   * longer to make than to compare.
+   */
+  numberOf(bytes: Uint8Array, start = 0, end = bytes.byteLength): number {
+    const hash = hashOf(bytes, start, end)
+    const slot = this.#slotOf(bytes, start, end, hash)
     const found = this.#slots[slot]!
     if (found > 0) return found - 1
-    this.#bytes.append(name)
+    this.#bytes.appendShort(bytes, start, end)
     this.#ends.push(this.#bytes.length)
     this.#hashes.push(hash)
     if (2 * this.length > this.#slots.length) this.#grow()
@@ -37,7 +40,7 @@ export class NameTable {
   }
 
   bytes(number: number): Uint8Array {
-    return this.#bytes.subarray(number === 0 ? 0 : this.#ends.at(number - 1), this.#ends.at(number))
+    return this.#bytes.subarray(this.#startOf(number), this.#ends.at(number))
   }
 
   /** Invalid UTF-8 becomes U+FFFD. */
@@ -46,14 +49,23 @@ export class NameTable {
   }
 
   /** The slot of the name, or the empty slot where it belongs. */
-  #slotOf(name: Uint8Array, hash: number): number {
+  #slotOf(bytes: Uint8Array, start: number, end: number, hash: number): number {
     const mask = this.#slots.length - 1
     let slot = hash & mask
     for (let found = this.#slots[slot]!; found > 0; found = this.#slots[slot]!) {
-      if (this.#hashes.at(found - 1) === hash && isEqual(this.bytes(found - 1), name)) return slot
+      if (this.#hashes.at(found - 1) === hash && this.#isEqual(found - 1, bytes, start, end)) return slot
       slot = (slot + 1) & mask
     }
     return slot
+  }
+
+  #startOf(number: number): number {
+    return number === 0 ? 0 : this.#ends.at(number - 1)
+  }
+
+  #isEqual(number: number, bytes: Uint8Array, start: number, end: number): boolean {
+    const first = this.#startOf(number)
+    return this.#ends.at(number) - first === end - start && this.#bytes.isAt(first, bytes, start, end)
   }
 
   #grow(): void {
@@ -69,14 +81,9 @@ export class NameTable {
 }
 
 /** FNV-1a; the halves are mixed because only the low bits select a slot. */
-function hashOf(bytes: Uint8Array): number {
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = FNV_OFFSET
-  for (let at = 0; at < bytes.byteLength; at++) hash = Math.imul(hash ^ bytes[at]!, FNV_PRIME)
-  return (hash ^ (hash >>> 15)) >>> 0
-}
-
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  if (one.byteLength !== other.byteLength) return false
-  for (let at = 0; at < one.byteLength; at++) if (one[at] !== other[at]) return false
-  return true
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, FNV_PRIME)
+  // Signed: V8 would box a larger number.
+  return hash ^ (hash >>> 15)
 }

@@ -2,7 +2,6 @@
  * Validates every message of a file against the schema: wire types of fields, UTF-8 of texts, packed numbers, and the
  * rules of tensors anywhere (attributes, subgraphs, functions, training). Payloads are skipped.
  */
-import { isUtf8 } from 'node:buffer'
 import type { ByteSource } from '../../bytes/source.js'
 import type { FindingCode } from '../../errors.js'
 import type { Budget } from '../budget.js'
@@ -67,7 +66,7 @@ const FLOAT_BYTES = 4
 const LISTED_IN: ReadonlySet<string> = new Set(['SequenceProto', 'OptionalProto', 'MapProto'])
 
 /** What a length-delimited value of a field holds that is checked. */
-type Content = 'unchecked' | 'numbers' | 'nested'
+type Content = 'unchecked' | 'numbers' | 'text' | 'message'
 
 /** A field with what its checks need, because looking it up for each of a million fields would take as long as reading. */
 interface FieldRule {
@@ -75,42 +74,89 @@ interface FieldRule {
   /** Bit set of the wire types that the field may have. */
   readonly wireTypes: number
   readonly content: Content
+  /** Rules of the message that the field holds. */
+  readonly inner: MessageRules | undefined
   /** Values from this on are cut to 32 bits, or are unknown numbers of an enum. */
   readonly limit: number | undefined
 }
 
+interface MessageRules {
+  readonly name: MessageName
+  /** Whether a walk of its own checks the fields against each other. */
+  readonly isTensor: boolean
+  /** Whether any field is repeated. */
+  readonly hasLists: boolean
+  /** By field number. */
+  readonly fields: (FieldRule | undefined)[]
+}
+
 const WIRE_TYPES = [VARINT, FIXED64, LENGTH, FIXED32]
 
-/** By message and field number. */
-const FIELD_RULES = new Map(
-  Object.entries(MESSAGES).map(([name, fields]: [string, readonly (FieldInfo | undefined)[]]) => [
+const MESSAGE_RULES = new Map(
+  (Object.keys(MESSAGES) as MessageName[]).map((name): [MessageName, MessageRules] => [
     name,
-    fields.map((field) => field && ruleOf(name, field)),
+    {
+      name,
+      isTensor: name === 'TensorProto' || name === 'SparseTensorProto',
+      hasLists: MESSAGES[name].some((field) => field?.isRepeated),
+      fields: [],
+    },
   ]),
 )
 
-function ruleOf(name: string, field: FieldInfo): FieldRule {
+// Messages hold each other, so fields follow once all messages are there.
+for (const [name, { fields }] of MESSAGE_RULES)
+  for (const field of MESSAGES[name]) fields.push(field && ruleOf(name, field))
+
+function ruleOf(name: MessageName, field: FieldInfo): FieldRule {
   const allowed = WIRE_TYPES.filter((wireType) => canBe(field, wireType))
   const wireTypes = allowed.reduce((set, wireType) => set | (1 << wireType), 0)
   const limit = field.kind === 'int32' ? 2 ** 31 : ENUM_SIZES[`${name}.${field.name}`]
-  return { field, wireTypes, content: contentOf(name, field), limit }
+  const inner = isMessageKind(field.kind) ? MESSAGE_RULES.get(field.kind) : undefined
+  return { field, wireTypes, content: contentOf(name, field), inner, limit }
 }
 
 /** Packed numbers of tensors are checked with the tensor. */
-function contentOf(name: string, { kind, isRepeated }: FieldInfo): Content {
-  if (kind === 'string' || isMessageKind(kind)) return 'nested'
+function contentOf(name: MessageName, { kind, isRepeated }: FieldInfo): Content {
+  if (isMessageKind(kind)) return 'message'
+  if (kind === 'string') return 'text'
   const mayBePacked = isRepeated && name !== 'TensorProto' && (kind === 'float' || kind === 'int64')
   return mayBePacked ? 'numbers' : 'unchecked'
 }
 
-/** Messages with rules of their own. */
-const HAS_RULES: ReadonlySet<MessageName> = new Set(['TensorProto', 'SparseTensorProto'])
+/** Field numbers of the format are below this, so that a bit set of 32 bits has them all. */
+const FIELD_NUMBERS = 32
 
-/** Where a message is in the file. */
-interface Level {
-  readonly depth: number
+/**
+ * What is known of the message that is being checked at one depth. Objects for each of a million messages would take longer
+ * than the checks, so the next message at the depth uses the same ones.
+ */
+class Level {
+  rules!: MessageRules
   /** Whether the walk that lists tensors has checked the tensors here. */
-  readonly isListed: boolean
+  isListed = false
+  /** Bit sets of the singular fields and of the members of a oneof so far. */
+  seen = 0
+  members = 0
+  /** Occurrences of each field with texts or messages. */
+  readonly counts = new Int32Array(FIELD_NUMBERS)
+  /** The field that is being checked, and its index where it is repeated. */
+  field: FieldInfo | undefined
+  index = 0
+  /** Checks a field. */
+  readonly visit: () => Steps<void> | undefined
+
+  constructor(visit: (level: Level) => Steps<void> | undefined) {
+    this.visit = () => visit(this)
+  }
+
+  start(rules: MessageRules, isListed: boolean): void {
+    this.rules = rules
+    this.isListed = isListed
+    this.seen = 0
+    this.members = 0
+    if (rules.hasLists) this.counts.fill(0)
+  }
 }
 
 class Validator {
@@ -118,9 +164,12 @@ class Validator {
   readonly external: ExternalTensor[] = []
   readonly #budget: Budget
   readonly #report: Report
-  /** Fields on the way to the current message, with their indices; text only where a finding needs it. */
-  readonly #fields: FieldInfo[] = []
-  readonly #indices: number[] = []
+  /** Messages from that of the file to the current one, `#depth` of them. */
+  readonly #levels: Level[] = []
+  #depth = 0
+  readonly #leave = (): void => {
+    this.#depth -= 1
+  }
 
   constructor(source: ByteSource, budget: Budget, report: Report) {
     this.cursor = new WireCursor(source)
@@ -134,85 +183,87 @@ class Validator {
    * @param inner - field of that message, added without an index
    */
   path(inner?: FieldInfo): string {
-    const names = this.#fields.map(({ name, isRepeated }, at) =>
-      isRepeated ? `${name}[${this.#indices[at]}]` : name,
-    )
+    const enclosing = this.#levels.slice(0, Math.max(0, this.#depth - 1))
+    const names = enclosing.map(({ field, index }) => textOfStep(field!, index))
     if (inner) names.push(inner.name)
     return names.join('.')
   }
 
   *file(message: FileMessage, end: number): Steps<void> {
-    const steps = this.#message(message, 0, end, { depth: 1, isListed: true })
+    const steps = this.#message(MESSAGE_RULES.get(message)!, 0, end, true)
     if (steps) yield* steps
   }
 
   /** Checks a message; returns a walk over what the window does not hold. */
-  #message(name: MessageName, start: number, end: number, level: Level): Steps<void> | undefined {
-    this.#budget.require('depth', level.depth, start)
-    if (level.isListed || !HAS_RULES.has(name)) return this.#messageFields(name, start, end, level)
-    return this.#ruledMessage(name, start, end, level)
+  #message(rules: MessageRules, start: number, end: number, isListed: boolean): Steps<void> | undefined {
+    this.#depth += 1
+    this.#budget.require('depth', this.#depth, start)
+    const level = this.#levels[this.#depth - 1] ?? this.#newLevel()
+    level.start(rules, isListed)
+    const steps =
+      rules.isTensor && !isListed ? this.#tensor(level, start, end) : this.#fields(level, start, end)
+    if (steps) return afterSteps(steps, this.#leave)
+    this.#leave()
+    return undefined
   }
 
-  *#ruledMessage(name: MessageName, start: number, end: number, level: Level): Steps<void> {
+  #newLevel(): Level {
+    const level = new Level((each) => this.#field(each))
+    this.#levels.push(level)
+    return level
+  }
+
+  *#tensor(level: Level, start: number, end: number): Steps<void> {
     this.cursor.position = start
-    yield* this.#tensorRules(name, start, end)
-    const steps = this.#messageFields(name, start, end, level)
+    yield* this.#tensorRules(level.rules.name, start, end)
+    const steps = this.#fields(level, start, end)
     if (steps) yield* steps
   }
 
-  #messageFields(name: MessageName, start: number, end: number, level: Level): Steps<void> | undefined {
-    const fields = FIELD_RULES.get(name)!
-    const counts: number[] = []
-    // Bit sets of the singular fields and of the members of a oneof so far.
-    let seen = 0
-    let members = 0
-    const { cursor } = this
-    cursor.position = start
-    return visitFields(cursor, end, () => {
-      const rule = fields[cursor.number]
-      if (!rule) return undefined
-      const { field, content } = rule
-      if ((rule.wireTypes & (1 << cursor.wireType)) === 0) {
-        this.#noteWireType(name, field)
-        return undefined
-      }
-      const bit = 1 << field.number
-      if (cursor.wireType === VARINT && rule.limit !== undefined) this.#checkNumber(name, rule)
-      if (!field.isRepeated) {
-        if ((seen & bit) !== 0) this.#noteRepeated(name, field)
-        if (field.oneof !== undefined && (members & ~bit) !== 0) this.#noteMember(name, field)
-        if (field.oneof !== undefined) members |= bit
-        seen |= bit
-      }
-      if (cursor.wireType !== LENGTH || content === 'unchecked') return undefined
-      if (content === 'numbers') return this.#packedRun(name, field)
-      const index = counts[field.number] ?? 0
-      if (field.isRepeated) counts[field.number] = index + 1
-      return this.#enter(name, field, index, level)
-    })
+  #fields(level: Level, start: number, end: number): Steps<void> | undefined {
+    this.cursor.position = start
+    return visitFields(this.cursor, end, level.visit)
+  }
+
+  /** Checks the current field. */
+  #field(level: Level): Steps<void> | undefined {
+    const { wireType, number } = this.cursor
+    const { name, fields } = level.rules
+    const rule = fields[number]
+    if (!rule) return undefined
+    const { field } = rule
+    level.field = field
+    if ((rule.wireTypes & (1 << wireType)) === 0) {
+      this.#noteWireType(name, field)
+      return undefined
+    }
+    if (wireType === VARINT && rule.limit !== undefined) this.#checkNumber(name, rule)
+    if (field.isRepeated) level.index = level.counts[number]!++
+    else this.#checkSingular(level, field)
+    return wireType === LENGTH ? this.#content(level, rule) : undefined
+  }
+
+  /** Notes a field that occurs again, or that follows another member of its oneof. */
+  #checkSingular(level: Level, field: FieldInfo): void {
+    const { name } = level.rules
+    const bit = 1 << field.number
+    if ((level.seen & bit) !== 0) this.#noteRepeated(name, field)
+    level.seen |= bit
+    if (field.oneof === undefined) return
+    if ((level.members & ~bit) !== 0) this.#noteMember(name, field)
+    level.members |= bit
   }
 
   /** Checks the content of the current field. */
-  #enter(
-    name: MessageName,
-    field: FieldInfo,
-    index: number,
-    { depth, isListed }: Level,
-  ): Steps<void> | undefined {
-    const { start, valueStart, position } = this.cursor
-    this.#fields.push(field)
-    this.#indices.push(index)
-    const steps = isMessageKind(field.kind)
-      ? this.#message(field.kind, valueStart, position, {
-          depth: depth + 1,
-          // Values and indices of a sparse tensor are checked together with it.
-          isListed: name === 'SparseTensorProto' || (isListed && isListing(name, field, depth)),
-        })
-      : this.#text(start, valueStart, position)
-    return afterSteps(steps, () => {
-      this.#fields.pop()
-      this.#indices.pop()
-    })
+  #content({ rules, isListed }: Level, { content, field, inner }: FieldRule): Steps<void> | undefined {
+    if (content === 'text') return this.#text()
+    if (content === 'numbers') return this.#packedRun(rules.name, field)
+    if (content === 'unchecked') return undefined
+    const { valueStart, position } = this.cursor
+    // Values and indices of a sparse tensor are checked together with it.
+    const isChecked =
+      rules.name === 'SparseTensorProto' || (isListed && isListing(rules.name, field, this.#depth))
+    return this.#message(inner!, valueStart, position, isChecked)
   }
 
   *#tensorRules(name: MessageName, start: number, end: number): Steps<void> {
@@ -252,25 +303,35 @@ class Validator {
     }
   }
 
-  #text(start: number, valueStart: number, end: number): Steps<void> | undefined {
-    if (!this.cursor.holdsRange(valueStart, end)) return this.#loadText(start, valueStart, end)
-    this.#checkText(this.cursor.held(valueStart, end), start)
+  /** Checks the text of the current field. */
+  #text(): Steps<void> | undefined {
+    const { cursor } = this
+    const { start, valueStart, position } = cursor
+    if (!cursor.holdsRange(valueStart, position)) return this.#loadText(start, valueStart, position)
+    if (!cursor.isUtf8(valueStart, position)) this.#noteText(start)
     return undefined
   }
 
   *#loadText(start: number, valueStart: number, end: number): Steps<void> {
     if (end - valueStart > MAX_TEXT_BYTES) {
       const message = `A text has ${end - valueStart} bytes; only texts up to ${MAX_TEXT_BYTES} bytes are checked.`
-      this.#report.note('ERR_LIMIT', message, { path: this.path(), offset: start })
+      this.#report.note('ERR_LIMIT', message, { path: this.#pathOfText(), offset: start })
       return
     }
-    this.#checkText(yield* holdRange(this.cursor, valueStart, end), start)
+    yield* holdRange(this.cursor, valueStart, end)
+    if (!this.cursor.isUtf8(valueStart, end)) this.#noteText(start)
   }
 
-  #checkText(text: Uint8Array, offset: number): void {
-    if (isUtf8(text)) return
-    const path = this.path()
+  #noteText(offset: number): void {
+    const path = this.#pathOfText()
     this.#report.deviation('ERR_HEADER', `${path} is not valid UTF-8.`, { path, offset })
+  }
+
+  #pathOfText(): string {
+    const { field, index } = this.#levels[this.#depth - 1]!
+    const step = textOfStep(field!, index)
+    const path = this.path()
+    return path === '' ? step : `${path}.${step}`
   }
 
   /** Protobuf cuts an int32 to its low bits, and keeps an unknown number of an enum as an unknown field. */
@@ -306,6 +367,11 @@ class Validator {
     const message = `${nameOfField(name, field)} has the wire type ${wireType}; it is read as an unknown field.`
     this.#report.deviation('ERR_HEADER', message, { path, offset: start })
   }
+}
+
+/** A field on the way to a message. */
+function textOfStep({ name, isRepeated }: FieldInfo, index: number): string {
+  return isRepeated ? `${name}[${index}]` : name
 }
 
 function nameOfField(name: MessageName, { number, name: field }: FieldInfo): string {

@@ -141,7 +141,7 @@ class Collector {
   /** Path of the list that contains them. */
   externalList = ''
   readonly sparse: PendingSparse[] = []
-  /** Fields that may contain tensors outside of the list; adjacent fields are joined. */
+  /** Ranges of fields that may contain tensors outside of the list. */
   readonly skipped: SkippedFields[] = []
   readonly #budget: Budget
   readonly #report: Report
@@ -171,26 +171,38 @@ class Collector {
 
   *#model(end: number): Steps<void> {
     yield* this.#inside(0, end, (number, start, fieldEnd) => {
-      if (number === MODEL.trainingInfo || number === MODEL.functions) this.#noteSkipped('ModelProto', 1)
+      if (number === MODEL.trainingInfo || number === MODEL.functions) this.#noteSkipped()
       return number === MODEL.graph ? this.#graph(start, fieldEnd) : undefined
     })
   }
 
-  /** Adds the current field to `skipped`. */
-  #noteSkipped(message: SkippedFields['message'], depth: number): void {
+  /** Adds the current field of the model to `skipped`. */
+  #noteSkipped(): void {
     const { start, position } = this.cursor
     const last = this.skipped.at(-1)
-    if (last?.message === message && last.end === start) last.end = position
-    else this.skipped.push({ message, start, end: position, depth })
+    if (last?.message === 'ModelProto' && last.end === start) last.end = position
+    else this.skipped.push({ message: 'ModelProto', start, end: position, depth: 1 })
   }
 
   *#graph(start: number, end: number): Steps<void> {
     const counts = { initializer: 0, sparse_initializer: 0 }
+    // Nodes and all fields between them, except tensors that are listed.
+    let nodes: SkippedFields | undefined
     const listed = (list: keyof typeof counts): void => {
       this.#list = `graph.${list}`
       this.#count = counts[list]++
     }
     yield* this.#inside(start, end, (number, from, to) => {
+      if (number === GRAPH.node) {
+        if (!nodes) {
+          nodes = { message: 'GraphProto', start: this.cursor.start, end: to, depth: 2 }
+          this.skipped.push(nodes)
+        }
+        nodes.end = to
+        return undefined
+      }
+      if (number !== GRAPH.initializer && number !== GRAPH.sparseInitializer) return undefined
+      nodes = undefined
       if (number === GRAPH.initializer) {
         const run = this.#plain.take(this.cursor.start, end, this.#budget.left('tensors'))
         if (run) {
@@ -200,8 +212,6 @@ class Collector {
         listed('initializer')
         return this.#tensor(from, to)
       }
-      if (number === GRAPH.node) this.#noteSkipped('GraphProto', 2)
-      if (number !== GRAPH.sparseInitializer) return undefined
       listed('sparse_initializer')
       return this.#sparseTensor(from, to)
     })

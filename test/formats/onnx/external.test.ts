@@ -228,6 +228,25 @@ describe('tensors in attributes and subgraphs', () => {
     expect(readdirSync(join(folder, 'copy')).sort()).toEqual(['inner.bin', 'm.onnx', 'w.bin'])
   })
 
+  it('are found between initializers and other fields of the graph', async () => {
+    const path = join(folder, 'model', 'm.onnx')
+    const nodeOf = (name: string): Uint8Array => {
+      const value = field(5, outside({ location: `${name}.bin` }, name))
+      return field(1, nodeProto({ attributes: [attribute('value', value, 4)] }))
+    }
+    const listed = field(5, outside({ location: 'w.bin' }, 'w'))
+    const valueInfo = field(13, field(1, 'v'))
+    const graph = joinBytes(nodeOf('a'), valueInfo, nodeOf('b'), listed, nodeOf('c'), valueInfo, nodeOf('d'))
+    writeFileSync(path, modelProto(graph))
+    const names = ['a', 'b', 'c', 'd', 'w']
+    for (const [at, name] of names.entries()) writeData(`model/${name}.bin`, DATA.subarray(at))
+    using file = await open(path)
+    expect(file.parts.map(({ name }) => name).sort()).toEqual(names.map((name) => `${name}.bin`))
+    const found = [...file.onnx!.allTensors()].map(({ tensor }) => tensor as DenseTensor)
+    const first = await Promise.all(found.map(async (each) => [each.name, (await each.bytes())[0]]))
+    expect(first.sort()).toEqual(names.map((name, at) => [name, at]))
+  })
+
   it('must not name files outside of the folder', async () => {
     const path = join(folder, 'model', 'm.onnx')
     const value = attribute('value', field(5, outside({ location: '../w.bin' })), 4)

@@ -313,6 +313,27 @@ describe('messages other than listed tensors are checked too', () => {
   })
 })
 
+it('names the text that is not UTF-8', async () => {
+  const bad = Uint8Array.of(0x61, 0xff)
+  const nodes = [
+    nodeProto({}),
+    join(
+      field(1, 'é'),
+      field(1, 'b'),
+      field(1, bad),
+      field(5, join(field(1, 'a'), field(13, bad), int(20, 1))),
+    ),
+  ]
+  const bytes = modelProto({ nodes }, field(6, bad))
+  const findings = await onnx.check(new MemorySource(bytes), readOptions('lenient'))
+  const paths = findings.filter(({ message }) => message.includes('UTF-8')).map(({ path }) => path)
+  expect(paths.sort()).toEqual([
+    'doc_string',
+    'graph.node[1].attribute[0].doc_string',
+    'graph.node[1].input[2]',
+  ])
+})
+
 describe('files beyond 2 GiB', () => {
   it('open without reading a byte of payload', async () => {
     const payload = 3 * 2 ** 30

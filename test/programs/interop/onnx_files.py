@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import onnx_ir as ir
+import safetensors
 from onnx import TensorProto, helper
 
 # Element type of ONNX, the one of numpy or ml_dtypes that its values have there.
@@ -148,6 +149,28 @@ def read(folder):
             data = tensor.tobytes() if tensor.size > 0 else b""
             found = {"name": tensor.name, "dtype": int(tensor.dtype), "shape": list(tensor.shape), "bytes": data.hex()}
             assert found == expected, f"{path}: {found} is not {expected}"
+    read_named(folder)
+
+
+def read_named(folder):
+    """Tensors of initializers and attributes in data files that are safetensors files."""
+    path = os.path.join(folder, "named.onnx")
+    onnx.checker.check_model(path)
+    with open(os.path.join(folder, "named.json"), encoding="utf8") as file:
+        expected = {each["name"]: bytes.fromhex(each["bytes"]) for each in json.load(file)}
+    model = onnx.load(path)
+    tensors = list(model.graph.initializer) + [node.attribute[0].t for node in model.graph.node]
+    assert len(tensors) > len(expected), "no tensors of attributes"
+    for tensor in tensors:
+        assert tensor.raw_data == expected[tensor.name], f"{path}: {tensor.name}"
+    named = {}
+    for name in sorted(os.listdir(folder)):
+        if name.startswith("named") and name.endswith(".safetensors"):
+            with open(os.path.join(folder, name), "rb") as file:
+                for key, entry in safetensors.deserialize(file.read()):
+                    named[key] = bytes(entry["data"])
+    for name, data in expected.items():
+        assert data == b"" or named[name] == data, f"{name} in the safetensors files"
 
 
 {"write": write, "read": read}[sys.argv[1]](sys.argv[2])

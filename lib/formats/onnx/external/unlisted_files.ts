@@ -7,8 +7,15 @@ import type { ByteSource } from '../../../bytes/source.js'
 import type { Budget } from '../../budget.js'
 import { FileFault } from '../../file_fault.js'
 import { Report } from '../../report.js'
-import { eachField, LENGTH, type Steps, WireCursor, walkSource } from '../protobuf/wire.js'
-import { FORMAT_NAME, isMessageKind, MAX_EXTERNAL_FILES, MESSAGES, type MessageName } from '../schema.js'
+import { LENGTH, type Steps, visitFields, WireCursor, walkSource } from '../protobuf/wire.js'
+import {
+  type FieldInfo,
+  FORMAT_NAME,
+  isMessageKind,
+  MAX_EXTERNAL_FILES,
+  MESSAGES,
+  type MessageName,
+} from '../schema.js'
 import { TENSOR_FIELDS } from '../tensor/fields.js'
 import { walkTensor } from '../tensor/header.js'
 import { checkTensor } from '../tensor/rules.js'
@@ -45,6 +52,20 @@ export async function openFilesOfUnlisted(
   }
 }
 
+/** By message: the kinds of the fields, by number, that are a tensor or may have one. */
+const SEARCHED = new Map(
+  (Object.keys(MESSAGES) as MessageName[]).map((name) => [
+    name,
+    MESSAGES[name].map((field) => kindIn(name, field)),
+  ]),
+)
+
+function kindIn(name: MessageName, field: FieldInfo | undefined): MessageName | undefined {
+  if (!field || !isMessageKind(field.kind)) return undefined
+  const isSearched = TENSOR_FIELDS[name]?.includes(field.name) ?? name === 'SparseTensorProto'
+  return isSearched ? field.kind : undefined
+}
+
 /** Collects the locations of all external tensors of a message. */
 export class LocationFinder {
   readonly cursor: WireCursor
@@ -59,17 +80,23 @@ export class LocationFinder {
   }
 
   *message(name: MessageName, start: number, end: number, depth: number): Steps<void> {
+    const steps = this.#message(name, start, end, depth)
+    if (steps) yield* steps
+  }
+
+  /** Returns a walk over what the window does not hold. */
+  #message(name: MessageName, start: number, end: number, depth: number): Steps<void> | undefined {
     this.#budget.require('depth', depth, start)
     const { cursor } = this
+    const kinds = SEARCHED.get(name)!
     cursor.position = start
-    yield* eachField(cursor, end, () => {
-      const field = MESSAGES[name][cursor.number]
-      if (!field || cursor.wireType !== LENGTH || !isMessageKind(field.kind)) return undefined
-      if (!(TENSOR_FIELDS[name]?.includes(field.name) ?? name === 'SparseTensorProto')) return undefined
+    return visitFields(cursor, end, () => {
+      const kind = kinds[cursor.number]
+      if (kind === undefined || cursor.wireType !== LENGTH) return undefined
       const { valueStart, position } = cursor
-      return field.kind === 'TensorProto'
+      return kind === 'TensorProto'
         ? this.#tensor(valueStart, position)
-        : this.message(field.kind, valueStart, position, depth + 1)
+        : this.#message(kind, valueStart, position, depth + 1)
     })
   }
 

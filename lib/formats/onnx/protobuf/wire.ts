@@ -8,6 +8,7 @@
  * Source: "Encoding" in the documentation of Protocol Buffers. The limits of ten bytes per varint and 32 bits per tag are
  * those of its runtimes.
  */
+import { isUtf8 } from 'node:buffer'
 import { asyncOnlyError } from '../../../bytes/check_range.js'
 import { drive, driveSync } from '../../../bytes/drive.js'
 import { readInto } from '../../../bytes/fill_memory.js'
@@ -132,6 +133,21 @@ export class WireCursor {
     return this.holds(FIELD_BYTES, end)
   }
 
+  /**
+   * As `field`, where the window holds the field.
+   *
+   * @returns false at the end, before a field that needs a load, and before a group; the position is unchanged then
+   */
+  heldField(end: number): boolean {
+    if (this.#shortField(end)) return true
+    const { position } = this
+    if (position >= end || !this.holdsField(end)) return false
+    this.field(end)
+    if (this.wireType !== GROUP_START && this.wireType !== GROUP_END) return true
+    this.position = position
+    return false
+  }
+
   async load(count: number): Promise<void> {
     const source = this.#sourceAtEnd(count)
     if (this.#swapWindow(count)) return
@@ -191,6 +207,24 @@ export class WireCursor {
     }
   }
 
+  /** Reads a length-delimited field with one byte of tag and one of length, as most are. @returns false for any other */
+  #shortField(end: number): boolean {
+    const start = this.position
+    const valueStart = start + 2
+    const at = start - this.#windowStart
+    if (valueStart > end || at < 0 || at + 1 >= this.#window.byteLength) return false
+    const tag = this.#window[at]!
+    const length = this.#window[at + 1]!
+    const isShort = (tag & 0x87) === LENGTH && tag >= 8 && length < 0x80 && length <= end - valueStart
+    if (!isShort) return false
+    this.start = start
+    this.number = tag >>> 3
+    this.wireType = LENGTH
+    this.valueStart = valueStart
+    this.position = valueStart + length
+    return true
+  }
+
   /** Reads the next varint of a packed run into `low` and `high`. @throws FileFault */
   varint(end: number): void {
     this.#varint(end)
@@ -212,6 +246,25 @@ export class WireCursor {
   /** Bytes `[start, end)`, which the window must hold, as a view that the next load overwrites. */
   held(start: number, end: number): Uint8Array {
     return this.#window.subarray(start - this.#windowStart, end - this.#windowStart)
+  }
+
+  /** The bytes in memory, which a load replaces: for short texts, of which a view takes longer to make than to read. */
+  get window(): Uint8Array {
+    return this.#window
+  }
+
+  /** Offset of the window in the file. */
+  get windowStart(): number {
+    return this.#windowStart
+  }
+
+  /** True where the bytes, which the window must hold, are UTF-8. */
+  isUtf8(start: number, end: number): boolean {
+    const base = -this.#windowStart
+    let at = start
+    // Names are short and ASCII; a view and a call of the system's check for each would take ten times as long.
+    while (at < end && this.#window[base + at]! < 0x80) at++
+    return at === end || isUtf8(this.held(at, end))
   }
 
   /** As `held`, decoded; invalid UTF-8 becomes U+FFFD. */
@@ -356,17 +409,20 @@ export function* eachField(
   visit: () => Steps<void> | number | undefined,
 ): Steps<void> {
   while (cursor.position < end) {
-    if (!cursor.holdsField(end)) yield FIELD_BYTES
-    cursor.field(end)
-    if (cursor.wireType === GROUP_START) yield* skipGroup(cursor, end)
-    else if (cursor.wireType === GROUP_END) {
-      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends without a start.`, cursor.start)
-    } else {
-      const next = cursor.position
-      const inside = visit()
-      if (typeof inside === 'object') yield* inside
-      cursor.position = typeof inside === 'number' ? inside : next
+    if (!cursor.heldField(end)) {
+      if (!cursor.holdsField(end)) yield FIELD_BYTES
+      cursor.field(end)
+      if (cursor.wireType === GROUP_END)
+        throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends without a start.`, cursor.start)
+      if (cursor.wireType === GROUP_START) {
+        yield* skipGroup(cursor, end)
+        continue
+      }
     }
+    const next = cursor.position
+    const inside = visit()
+    if (typeof inside === 'object') yield* inside
+    cursor.position = typeof inside === 'number' ? inside : next
   }
 }
 
@@ -381,13 +437,7 @@ export function visitFields(
   end: number,
   visit: () => Steps<void> | number | undefined,
 ): Steps<void> | undefined {
-  while (cursor.position < end && cursor.holdsField(end)) {
-    const { position } = cursor
-    cursor.field(end)
-    if (cursor.wireType === GROUP_START || cursor.wireType === GROUP_END) {
-      cursor.position = position
-      break
-    }
+  while (cursor.heldField(end)) {
     const next = cursor.position
     const inside = visit()
     if (typeof inside === 'object') return resumeFields(cursor, { inside, next, end }, visit)
@@ -421,14 +471,13 @@ function* stepsAndThen(steps: Steps<void>, action: () => void): Steps<void> {
 
 /** As `eachField`, without loads: stops before the first field that is not in the window or that `visit` refuses. */
 export function heldFields(cursor: WireCursor, end: number, visit: () => boolean): void {
-  while (cursor.position < end && cursor.holdsField(end)) {
-    const { position } = cursor
-    cursor.field(end)
-    const isGroup = cursor.wireType === GROUP_START || cursor.wireType === GROUP_END
-    if (isGroup || !visit()) {
+  let { position } = cursor
+  while (cursor.heldField(end)) {
+    if (!visit()) {
       cursor.position = position
       return
     }
+    position = cursor.position
   }
 }
 

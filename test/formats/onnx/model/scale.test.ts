@@ -70,6 +70,25 @@ describe(`a graph of ${COUNT} nodes with value_info`, () => {
       ['v0', nameAt(COUNT)],
     ])
   })
+
+  it('sorts, and removes what is not used', async () => {
+    const model = await chain()
+    const { graph } = model
+    const { message } = graph
+    message.reorder('node', message.messages('node').reverse())
+    graph.sort()
+    expect(graph.nodes.map(({ outputs }) => outputs[0])).toEqual(
+      Array.from({ length: COUNT }, (_, at) => nameAt(at + 1)),
+    )
+    graph.addNode({ opType: 'Relu', inputs: ['v0'], outputs: ['unused'] })
+    expect(graph.removeUnused()).toMatchObject({ nodes: 1 })
+    expect(graph.values().map(({ uses }) => uses.length)).toEqual([...Array(COUNT).fill(1), 0])
+  })
+
+  it('extracts half of it', async () => {
+    const half = (await chain()).extract(['v0'], [nameAt(COUNT / 2)])
+    expect((await saved(half)).nodes.length).toBe(COUNT / 2)
+  })
 })
 
 describe('the list of nodes', () => {
