@@ -86,7 +86,6 @@ async function fill(url, client, count) {
     row('jobs that wait', waiting, ''),
     row('memory of the server', bytes / 1024 ** 2, 'MiB'),
     row('memory of a job', bytes / waiting, 'bytes'),
-    row('append-only file of a job', (after.aof_current_size - before.aof_current_size) / count, 'bytes'),
     row('submitted', count / (ms / 1000), 'jobs/s'),
     row(
       'processor time of the server for a submitted job',

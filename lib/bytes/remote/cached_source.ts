@@ -7,6 +7,7 @@ import { Allowance } from '../allowance.js'
 import { checkRange, checkReturned, closedError } from '../check_range.js'
 import type { ExpectedReads, ReadsAhead } from '../expected_reads.js'
 import type { ByteSource } from '../source.js'
+import { unfilledBytes } from '../view_limit.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
 import { withRetries } from './retry.js'
 import type { RemoteObject } from './url_scheme.js'
@@ -24,8 +25,9 @@ const MIN_REQUEST_BLOCKS = MIN_REQUEST_BYTES / BLOCK_BYTES
 /** Reads of this size pass the cache by: payloads are read once. */
 const DIRECT_BYTES = 2 * 1024 ** 2
 
-/** Bytes of each of the requests that a large read is divided into: at least, where all of them are under way, and at most. */
+/** Smallest request that a large read is divided into, so that all connections are used: smaller ones cost more than they save. */
 const MIN_PART_BYTES = 1024 ** 2
+/** Largest request that a large read is divided into: what a failure repeats. */
 const MAX_PART_BYTES = 8 * 1024 ** 2
 
 /** Blocks that a sequential reader gets ahead at most: 8 MiB. */
@@ -109,7 +111,7 @@ export class CachedSource implements ByteSource, ReadsAhead {
 
   /** Parallel requests for what lies between the blocks of the cache at both ends, such as the first block of the object. */
   async #readDirect(start: number, end: number): Promise<Uint8Array> {
-    const bytes = new Uint8Array(end - start)
+    const bytes = unfilledBytes(end - start)
     const [from, to] = await this.#copyCachedEnds(start, bytes)
     const each = Math.ceil((to - from) / this.#options.connections)
     const partBytes = Math.min(Math.max(each, MIN_PART_BYTES), MAX_PART_BYTES)
