@@ -79,7 +79,21 @@ export class CachedSource implements ByteSource, ReadsAhead {
     if (this.#closed) throw closedError(this.label)
     checkRange(start, end, this.byteLength, this.label)
     if (start === end) return new Uint8Array(0)
-    return end - start >= DIRECT_BYTES ? this.#readDirect(start, end) : this.#readBlocks(start, end)
+    if (end - start < DIRECT_BYTES) return this.#readBlocks(start, end)
+    const bytes = unfilledBytes(end - start)
+    await this.#readDirect(start, bytes)
+    return bytes
+  }
+
+  async readInto(start: number, target: Uint8Array): Promise<void> {
+    const end = start + target.byteLength
+    if (target.byteLength < DIRECT_BYTES) {
+      target.set(await this.read(start, end))
+      return
+    }
+    if (this.#closed) throw closedError(this.label)
+    checkRange(start, end, this.byteLength, this.label)
+    await this.#readDirect(start, target)
   }
 
   expectReads(reads: ExpectedReads): void {
@@ -110,8 +124,7 @@ export class CachedSource implements ByteSource, ReadsAhead {
   }
 
   /** Parallel requests for what lies between the blocks of the cache at both ends, such as the first block of the object. */
-  async #readDirect(start: number, end: number): Promise<Uint8Array> {
-    const bytes = unfilledBytes(end - start)
+  async #readDirect(start: number, bytes: Uint8Array): Promise<void> {
     const [from, to] = await this.#copyCachedEnds(start, bytes)
     const each = Math.ceil((to - from) / this.#options.connections)
     const partBytes = Math.min(Math.max(each, MIN_PART_BYTES), MAX_PART_BYTES)
@@ -122,7 +135,6 @@ export class CachedSource implements ByteSource, ReadsAhead {
     await Promise.all(
       parts.map(async (at) => bytes.set(await this.#request(at, Math.min(at + partBytes, to)), at - start)),
     )
-    return bytes
   }
 
   /** Copies the blocks that the cache has at the start and the end of a range; returns the range between them. */

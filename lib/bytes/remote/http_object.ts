@@ -8,6 +8,7 @@ import { whenAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { DEFAULT_INPUT_BYTES } from '../receive.js'
+import { unfilledBytes } from '../view_limit.js'
 import { RedirectGuard } from './redirect_guard.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
 import { RETRYABLE_STATUS } from './retry.js'
@@ -281,15 +282,26 @@ async function receiveBytes(response: IncomingMessage, maxBytes: number): Promis
     response.destroy()
     throw tooLong()
   }
+  // Node's parser ends a body at its announced length, so it fits.
+  const bytes = announced > 0 ? unfilledBytes(announced) : undefined
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of response as AsyncIterable<Uint8Array>) {
-    chunks.push(chunk)
-    length += chunk.byteLength
-    // Leaving the loop destroys the response.
-    if (length > maxBytes) throw tooLong()
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+  // Not by `for await`, which takes longer for each chunk than copying it.
+  await new Promise<void>((resolve, reject) => {
+    response.on('data', (chunk: Uint8Array) => {
+      if (length + chunk.byteLength > maxBytes) {
+        reject(tooLong())
+        response.destroy()
+        return
+      }
+      if (bytes) bytes.set(chunk, length)
+      else chunks.push(chunk)
+      length += chunk.byteLength
+    })
+    response.on('end', resolve)
+    response.on('error', reject)
+  })
+  return bytes ? bytes.subarray(0, length) : Buffer.concat(chunks, length)
 }
 
 /** The length of the object, after a check that the answer is the range that starts at `start`. */
