@@ -145,12 +145,18 @@ export class FieldLists {
 
   /** Chunks of a list, at least one. */
   #split(number: number, items: readonly Item[], length = MAX_CHUNK_ITEMS): Chunk[] {
-    const count = Math.max(1, Math.ceil(items.length / length))
-    return Array.from({ length: count }, (_, index) => {
-      const chunk: Chunk = { number, owner: this, items: items.slice(index * length, (index + 1) * length) }
-      for (const item of chunk.items) if (isListed(item)) item.chunk = chunk
-      return chunk
-    })
+    // Edits of nodes set lists of one or two texts by the hundred thousand.
+    if (items.length <= length) return [this.#chunk(number, items.slice())]
+    const chunks: Chunk[] = []
+    for (let at = 0; at < items.length; at += length)
+      chunks.push(this.#chunk(number, items.slice(at, at + length)))
+    return chunks
+  }
+
+  #chunk(number: number, items: Item[]): Chunk {
+    const chunk: Chunk = { number, owner: this, items }
+    for (const item of items) if (isListed(item)) item.chunk = chunk
+    return chunk
   }
 }
 
