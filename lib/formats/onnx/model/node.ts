@@ -5,8 +5,8 @@ import { valueText } from '../../../value_text.js'
 import { checkText, checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 import { checkNewAttribute, ProtoAttribute } from './attribute.js'
-import { hasSubgraphs } from './node_names.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
+import { hasSubgraphs } from './node_names.js'
 import type { Attribute, Graph, Graphs, NewAttribute, NewNode, Node } from './types.js'
 
 export class ProtoNode implements Node {

@@ -55,6 +55,11 @@ class NumberLists {
     this.#ends.push(this.#numbers.length)
   }
 
+  /** The number of lists. */
+  get length(): number {
+    return this.#ends.length
+  }
+
   /** Offset of the first number of a list. */
   start(list: number): number {
     return list === 0 ? 0 : this.#ends.at(list - 1)
@@ -92,12 +97,13 @@ export class NodeNames {
   /** For each node the names of its outputs; no empty ones. */
   readonly made = new NumberLists()
 
-  constructor(nodes: Iterable<Node>) {
+  /** @param inside - names that the subgraphs of a node take from outside */
+  constructor(nodes: Iterable<Node>, inside: (node: Node) => Iterable<string> = usedInside) {
     const { table, used, made } = this
     const use: NameVisit = (bytes, start, end) => used.push(table.numberOf(bytes, start, end))
     const make: NameVisit = (bytes, start, end) => made.push(table.numberOf(bytes, start, end))
     for (const node of nodes) {
-      if (visitNames(node, use, make)) for (const name of usedInside(node)) used.push(table.numberOfText(name))
+      if (visitNames(node, use, make)) for (const name of inside(node)) used.push(table.numberOfText(name))
       used.endList()
       made.endList()
     }

@@ -22,9 +22,9 @@ import {
   type MessageName,
 } from '../schema.js'
 import { type PlannedMessage, planSparse, planTensor } from '../tensor/plan.js'
+import { EditedBytes, isText, MAX_EDITED_BYTES } from './edited_bytes.js'
 import { checkInt64, checkText, checkTexts } from './field_input.js'
 import { type Chunk, FieldLists, type Item, type Listed, type Scalar } from './field_lists.js'
-import { EditedBytes, isText, MAX_EDITED_BYTES } from './edited_bytes.js'
 import { canBe } from './message_kind.js'
 import { Segments } from './segments.js'
 import { checkTinyMessages } from './tiny_messages.js'
@@ -485,10 +485,14 @@ export class Message implements Listed {
 
   /** Keeps the occurrences of a field for which `keeps` is true. @returns the number of removed occurrences */
   filter(name: string, keeps: (field: MessageField, index: number) => boolean): number {
-    const fields = this.fieldsOf(name)
-    const kept = fields.filter(keeps)
-    if (kept.length < fields.length) this.#set(fieldInfo(this.type, name), kept)
-    return fields.length - kept.length
+    const kept: MessageField[] = []
+    let count = 0
+    for (const field of this.eachOf(name)) {
+      if (keeps(field, count)) kept.push(field)
+      count += 1
+    }
+    if (kept.length < count) this.#set(fieldInfo(this.type, name), kept)
+    return count - kept.length
   }
 
   /** Reorders the occurrences of a field. */
