@@ -2,12 +2,16 @@
  * Interns names: each is stored once in one byte list and has a number, so a million names need little more memory than
  * in the file. A hash table with open addressing and linear probing finds the number.
  */
+import { isWellFormed } from '../../utf8.js'
 import { ByteList } from '../byte_list.js'
 import { NumberList } from '../number_list.js'
 
 const FIRST_SLOTS = 256
 const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
+
+/** Texts up to this length are encoded without a new array. */
+const SHORT_TEXT = 256
 
 export class NameTable {
   readonly #bytes = new ByteList()
@@ -17,6 +21,11 @@ export class NameTable {
   readonly #hashes = new NumberList(Int32Array)
   /** Number plus one per slot, 0 for an empty slot; at most half of the slots are taken. */
   #slots = new Uint32Array(FIRST_SLOTS)
+  /** The text that is looked for. */
+  readonly #text = new Uint8Array(SHORT_TEXT)
+  /** The last text that was found: an edit asks for one name several times. */
+  #lastText = ''
+  #last = -1
 
   get length(): number {
     return this.#ends.length
@@ -37,6 +46,42 @@ export class NameTable {
     if (2 * this.length > this.#slots.length) this.#grow()
     else this.#slots[slot] = this.length
     return this.length - 1
+  }
+
+  numberOfText(text: string): number {
+    const bytes = this.#encoded(text)
+    return this.numberOf(bytes, 0, bytes === this.#text ? text.length : bytes.byteLength)
+  }
+
+  /** The number of a text; -1 for one that is not in the table, as for a caller's value that is no text. */
+  find(text: string): number {
+    if (typeof text !== 'string') return -1
+    if (this.#last >= 0 && text === this.#lastText) return this.#last
+    const found = this.#find(text)
+    if (found >= 0) {
+      this.#lastText = text
+      this.#last = found
+    }
+    return found
+  }
+
+  #find(text: string): number {
+    const bytes = this.#encoded(text)
+    // A lone surrogate has no bytes of its own.
+    if (bytes !== this.#text && !isWellFormed(text)) return -1
+    const end = bytes === this.#text ? text.length : bytes.byteLength
+    return this.#slots[this.#slotOf(bytes, 0, end, hashOf(bytes, 0, end))]! - 1
+  }
+
+  /** The bytes of a text: in `#text` if it is short and ASCII, as most names are. */
+  #encoded(text: string): Uint8Array {
+    if (text.length > SHORT_TEXT) return Buffer.from(text, 'utf8')
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (code > 0x7f) return Buffer.from(text, 'utf8')
+      this.#text[at] = code
+    }
+    return this.#text
   }
 
   bytes(number: number): Uint8Array {

@@ -7,14 +7,18 @@ import { readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
+import type { NameTable } from '../name_table.js'
 import { checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
-import { FORMAT_NAME } from '../schema.js'
+import { FORMAT_NAME, INITIALIZER_LISTS } from '../schema.js'
+import { tensorOfField } from '../tensor/from_message.js'
 import { type EditableModel, removeUncalledFunctions } from './function_edits.js'
-import { hasSubgraphs } from './graph_names.js'
+import { GRAPHS } from './graph.js'
 import { annotatedNames, FIRST_IR_WITH_FREE_INITIALIZERS, removeInitializers } from './graph_passes.js'
-import type { Graph, Node, ValueType } from './types.js'
-import { writeValueType } from './value_type.js'
+import { ProtoNode } from './node.js'
+import { NodeNames, numberOfField } from './node_names.js'
+import type { Graph, InitializerField, Node, ValueType } from './types.js'
+import { readValueType, writeValueType } from './value_type.js'
 
 /** See `OnnxModel.extract`. */
 export function extractModel<Model extends EditableModel>(
@@ -22,15 +26,16 @@ export function extractModel<Model extends EditableModel>(
   givenInputs: readonly string[],
   givenOutputs: readonly string[],
 ): Model {
-  const whole = model.graph
+  const whole = new WholeGraph(model.graph)
   const inputs = endsOf(whole, 'inputs', givenInputs)
   const outputs = endsOf(whole, 'outputs', givenOutputs)
   if (outputs.length === 0) throw wrong('extract needs at least one output')
-  const part = neededPart(whole, new Set(inputs), outputs)
+  const part = neededPart(whole, inputs, outputs)
+  const declared = declaredTypes(model.graph, new Set([...inputs, ...outputs]))
   let inferred: ReadonlyMap<string, ValueType> | undefined
   const typeAt = (name: string): ValueType | undefined => {
-    const declared = typeOf(whole, name)
-    if (declared) return declared
+    const known = declared.get(name) ?? initializerType(whole, name)
+    if (known) return known
     inferred ??= model.inferTypes()
     return inferred.get(name)
   }
@@ -38,24 +43,59 @@ export function extractModel<Model extends EditableModel>(
   const typedOutputs = outputs.map((name) => ({ name, type: typeAt(name) }))
   const extracted = model.copy()
   extracted.message.clear('training_info')
-  cutGraph(extracted, whole.nodes, part, { inputs: typedInputs, outputs: typedOutputs })
+  cutGraph(extracted, part, { inputs: typedInputs, outputs: typedOutputs })
   removeUncalledFunctions(extracted)
   return extracted
 }
 
+/** Names of a graph, of which no message is remembered: most are read once. */
+class WholeGraph {
+  readonly graph: Graph
+  readonly names: NodeNames
+  readonly initializers: ReadonlyMap<string, InitializerField>
+
+  constructor(graph: Graph) {
+    this.graph = graph
+    this.names = new NodeNames(this.nodes(), outerNames)
+    const fields = INITIALIZER_LISTS.flatMap((list) => graph.initializerFields(list))
+    // The first of equal names wins.
+    this.initializers = new Map(fields.reverse().map((each) => [each.name, each]))
+  }
+
+  *nodes(): Generator<Node> {
+    for (const field of this.graph.message.eachOf('node')) yield ProtoNode.of(field as Message, GRAPHS)
+  }
+
+  /** The first node with each name among its outputs. */
+  producers(): Int32Array {
+    const { table, made } = this.names
+    const producers = new Int32Array(table.length).fill(NO_NODE)
+    for (let node = made.length - 1; node >= 0; node--)
+      for (let at = made.start(node); at < made.end(node); at++) producers[made.at(at)] = node
+    return producers
+  }
+}
+
+const NO_NODE = -1
+
+function* outerNames(node: Node): Generator<string> {
+  for (const graph of node.subgraphs) yield* graph.outerNames()
+}
+
 /** Reads the caller's list once: a getter may return another value the next time. */
-function endsOf(graph: Graph, list: string, given: readonly string[]): readonly string[] {
+function endsOf(whole: WholeGraph, list: string, given: readonly string[]): readonly string[] {
   const what = `The ${list} of extract`
   const names = readInput(what, () => [...checkTexts(what, given)])
+  const producers = whole.producers()
   const seen = new Set<string>()
   for (const name of checkTexts(what, names)) {
     if (seen.has(name)) throw wrong(`${valueText(name)} occurs twice among the ${list}`)
     seen.add(name)
-    if (!graph.value(name)) {
-      const known = graph.values().map((value) => value.name)
-      const message = `The graph has no value ${valueText(name)}${nearestText(name, known)}`
-      throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
-    }
+    const isProduced = (producers[whole.names.table.find(name)] ?? NO_NODE) !== NO_NODE
+    if (isProduced || whole.graph.inputNames.has(name) || whole.initializers.has(name)) continue
+    const known = whole.graph.values().map((value) => value.name)
+    const message = `The graph has no value ${valueText(name)}${nearestText(name, known)}`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   return names
 }
@@ -66,65 +106,78 @@ interface End {
   readonly type: ValueType | undefined
 }
 
+/** Marks by the index of a node, and by the number of a name in the table. */
 interface Part {
+  readonly table: NameTable
   /** Nodes that the outputs depend on. */
-  readonly nodes: ReadonlySet<Node>
+  readonly nodes: Uint8Array
   /** Names that these use or produce, and the names of inputs and outputs. */
-  readonly names: ReadonlySet<string>
+  readonly names: Uint8Array
   /** Names that these produce. */
-  readonly produced: ReadonlySet<string>
+  readonly produced: Uint8Array
 }
 
-function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly string[]): Part {
-  const nodes = new Set<Node>()
-  const names = new Set<string>(inputs)
-  const produced = new Set<string>()
-  const waiting = [...outputs]
+function neededPart(whole: WholeGraph, inputs: readonly string[], outputs: readonly string[]): Part {
+  const { table, used, made } = whole.names
+  const waiting = outputs.map((name) => table.numberOfText(name))
+  const cuts = inputs.map((name) => table.numberOfText(name))
+  const producers = whole.producers()
+  const nodes = new Uint8Array(made.length)
+  const [isInput, names, produced] = [0, 1, 2].map(() => new Uint8Array(table.length)) as Marks
+  for (const name of cuts) isInput[name] = names[name] = 1
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-    if (names.has(name)) continue
-    names.add(name)
-    const producer = graph.producerOf(name)
-    if (!producer) checkIsThere(graph, name)
-    else if (!nodes.has(producer)) {
-      const [used, made] = producer.message.textLists('input', 'output')
-      refuseProduced(producer, made, inputs)
-      nodes.add(producer)
-      for (const each of made) produced.add(each)
-      for (const each of used) if (each !== '') waiting.push(each)
-      if (!hasSubgraphs(producer)) continue
-      for (const graph of producer.subgraphs) for (const each of graph.outerNames()) waiting.push(each)
+    if (names[name] === 1) continue
+    names[name] = 1
+    const producer = producers[name]!
+    if (producer === NO_NODE) checkIsThere(whole, table.text(name))
+    else if (nodes[producer] === 0) {
+      nodes[producer] = 1
+      for (let at = made.start(producer); at < made.end(producer); at++) {
+        const output = made.at(at)
+        if (isInput[output] === 1) throw producesInput(whole, producer, table.text(output))
+        produced[output] = 1
+      }
+      for (let at = used.start(producer); at < used.end(producer); at++) waiting.push(used.at(at))
     }
   }
-  produced.delete('')
-  for (const name of produced) names.add(name)
-  return { nodes, names, produced }
+  for (const [name, mark] of produced.entries()) if (mark === 1) names[name] = 1
+  return { table, nodes, names, produced }
 }
 
-function checkIsThere(graph: Graph, name: string): void {
-  if (graph.hasInitializer(name)) return
+type Marks = [Uint8Array, Uint8Array, Uint8Array]
+
+function checkIsThere({ graph, initializers }: WholeGraph, name: string): void {
+  if (initializers.has(name)) return
   const what = graph.inputNames.has(name) ? 'an input of the graph' : 'an undefined value'
   throw wrong(`The outputs need ${valueText(name)}, ${what}, which is not among the inputs`)
 }
 
 /** An input that a needed node produces would be defined twice. */
-function refuseProduced(
-  { name, opType }: Node,
-  outputs: readonly string[],
-  inputs: ReadonlySet<string>,
-): void {
-  const cut = outputs.find((output) => inputs.has(output))
-  if (cut === undefined) return
-  const message = `The node ${valueText(name)} (${opType}) is needed and produces ${valueText(cut)}, which is among the inputs`
-  throw wrong(message)
+function producesInput(whole: WholeGraph, index: number, output: string): TileworkError {
+  const { name, opType } = [...whole.nodes()][index]!
+  const message = `The node ${valueText(name)} (${opType}) is needed and produces ${valueText(output)}, which is among the inputs`
+  return wrong(message)
 }
 
-/** The declared type of a value, or the type of its initializer. */
-function typeOf(graph: Graph, name: string): ValueType | undefined {
-  const declared = graph.typeOf(name)
-  if (declared.kind !== 'none') return declared
-  const tensor = graph.initializer(name)
-  if (!tensor) return undefined
-  return { kind: tensor.kind === 'sparse' ? 'sparse' : 'tensor', dtype: tensor.dtype, shape: tensor.shape }
+/** The declared types of some values; inputs win over outputs, outputs over `value_info`. */
+function declaredTypes({ message }: Graph, wanted: ReadonlySet<string>): ReadonlyMap<string, ValueType> {
+  const found = new Map<string, Message>()
+  for (const list of ['value_info', 'output', 'input'])
+    for (const field of message.eachOf(list)) {
+      const name = (field as Message).text('name')
+      if (wanted.has(name)) found.set(name, field as Message)
+    }
+  const types = [...found].map(
+    ([name, value]) => [name, readValueType(value.message('type', false))] as const,
+  )
+  return new Map(types.filter(([, { kind }]) => kind !== 'none'))
+}
+
+function initializerType({ initializers }: WholeGraph, name: string): ValueType | undefined {
+  const found = initializers.get(name)
+  if (!found) return undefined
+  const { kind, dtype, shape } = tensorOfField(found.field)
+  return { kind: kind === 'sparse' ? 'sparse' : 'tensor', dtype, shape }
 }
 
 function knownType(name: string, type: ValueType | undefined): ValueType {
@@ -132,15 +185,10 @@ function knownType(name: string, type: ValueType | undefined): ValueType {
   throw wrong(`The type of ${valueText(name)} is not declared; set it with setType`)
 }
 
-/**
- * Removes from a copied graph everything outside of the part.
- *
- * @param all - the nodes of the whole graph, in the order of the copy
- */
+/** Removes from a copied graph everything outside of the part. */
 function cutGraph(
   model: EditableModel,
-  all: readonly Node[],
-  { nodes, names, produced }: Part,
+  { table, nodes, names, produced }: Part,
   { inputs, outputs }: { readonly inputs: readonly End[]; readonly outputs: readonly End[] },
 ): void {
   const { graph } = model
@@ -149,21 +197,28 @@ function cutGraph(
   const ends = new Set([...inputNames, ...outputs.map(({ name }) => name)])
   const declared = declarationsOf(message)
   const oldInputs = message.messages('input').map((value) => value.text('name'))
-  const typed = new Set<string>()
+  const isOf = (marks: Uint8Array, name: string): boolean => marks[table.find(name)] === 1
+  const isEnd = new Uint8Array(table.length)
+  for (const name of ends) isEnd[table.find(name)] = 1
+  const typed = new Uint8Array(table.length)
   message.filter('value_info', (field) => {
-    const name = (field as Message).text('name')
-    if (ends.has(name) && !declared.has(name)) declared.set(name, field as Message)
-    if (!names.has(name) || ends.has(name)) return false
-    typed.add(name)
-    return true
+    const value = field as Message
+    const name = numberOfField(table, value, 'name')
+    if (isEnd[name] === 1) {
+      const text = value.text('name')
+      if (!declared.has(text)) declared.set(text, value)
+      return false
+    }
+    if (names[name] === 1) typed[name] = 1
+    return names[name] === 1
   })
-  message.filter('node', (_, index) => nodes.has(all[index]!))
-  message.filter('quantization_annotation', (field) => names.has((field as Message).text('tensor_name')))
+  message.filter('node', (_, index) => nodes[index] === 1)
+  message.filter('quantization_annotation', (field) => isOf(names, (field as Message).text('tensor_name')))
   message.clear('input')
   message.clear('output')
   // Initializers named by a remaining quantization annotation stay.
   const annotated = new Set(annotatedNames(graph))
-  removeInitializers(graph, (name) => (inputNames.has(name) || !names.has(name)) && !annotated.has(name))
+  removeInitializers(graph, (name) => (inputNames.has(name) || !isOf(names, name)) && !annotated.has(name))
   // Before IR version 4 every initializer is an input as well.
   const isOld = Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
   const others = isOld ? oldInputs.filter((name) => graph.hasInitializer(name)) : []
@@ -172,7 +227,7 @@ function cutGraph(
   for (const { name, type } of outputs) declare(message, 'output', name, declared.get(name), type)
   // An output of the whole model is declared there only; as an intermediate value it needs a value_info.
   for (const [name, value] of declared)
-    if (produced.has(name) && !ends.has(name) && !typed.has(name)) message.adopt('value_info', value)
+    if (isOf(produced, name) && !ends.has(name) && !isOf(typed, name)) message.adopt('value_info', value)
 }
 
 /** Inputs and outputs by name. */

@@ -14,7 +14,7 @@ import { checkText, checkTexts } from '../protobuf/field_input.js'
 import { Message, type MessageField } from '../protobuf/message.js'
 import { INITIALIZER_LISTS } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
-import { GraphNames, hasSubgraphs, NAMED_FIELDS, type NamedList } from './graph_names.js'
+import { GraphNames, NAMED_FIELDS, type NamedList } from './graph_names.js'
 import {
   constantsToInitializers,
   deduplicateInitializers,
@@ -24,6 +24,7 @@ import {
 } from './graph_passes.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { checkNewNode, ProtoNode } from './node.js'
+import { hasSubgraphs } from './node_names.js'
 import { sortedNodes } from './node_order.js'
 import { renameInitializer } from './rename_values.js'
 import type {
@@ -46,6 +47,8 @@ import { checkValueType, readValueType } from './value_type.js'
 export const PART_UNCLONEABLE = uncloneable(
   'a part of an ONNX model; send the bytes of serialize() of the model instead',
 )
+
+const NO_GRAPHS: readonly ProtoGraph[] = []
 
 /** Lists that declare types of values. */
 const TYPED_LISTS = ['input', 'output', 'value_info'] as const
@@ -304,18 +307,16 @@ export class ProtoGraph implements GraphInterface {
 
   usersOf(name: string): readonly Node[] {
     if (name === '') return []
-    return [
-      ...this.#index().usersOf(name),
-      ...this.#subgraphsThatSee(name).flatMap((graph) => graph.usersOf(name)),
-    ]
+    const users = this.#index().usersOf(name)
+    const inner = this.#subgraphsThatSee(name).flatMap((graph) => graph.usersOf(name))
+    return inner.length === 0 ? users : [...users, ...inner]
   }
 
   usesOf(name: string): readonly Use[] {
     if (name === '') return []
-    return [
-      ...this.#index().usesOf(name),
-      ...this.#subgraphsThatSee(name).flatMap((graph) => graph.usesOf(name)),
-    ]
+    const uses = this.#index().usesOf(name)
+    const inner = this.#subgraphsThatSee(name).flatMap((graph) => graph.usesOf(name))
+    return inner.length === 0 ? uses : [...uses, ...inner]
   }
 
   value(name: string): Value | undefined {
@@ -323,9 +324,9 @@ export class ProtoGraph implements GraphInterface {
   }
 
   values(): readonly Value[] {
-    const produced = this.nodes.flatMap(({ outputs }) => outputs.filter((name) => name !== ''))
-    const names = new Set([...this.inputNames, ...[...this.initializerNames].reverse(), ...produced])
-    return [...names].map((name) => new GraphValue(this, name))
+    const names = new Set([...this.inputNames, ...[...this.initializerNames].reverse()])
+    for (const node of this.nodes) for (const name of node.outputs) if (name !== '') names.add(name)
+    return Array.from(names, (name) => new GraphValue(this, name))
   }
 
   holds(node: Node): boolean {
@@ -385,7 +386,7 @@ export class ProtoGraph implements GraphInterface {
   }
 
   replaceAllUses(name: string, other: string): void {
-    checkText('The name of a value', other)
+    for (const text of [name, other]) checkText('The name of a value', text)
     if (this.#wouldHide(name, other)) {
       const message = `A subgraph uses ${valueText(name)} and defines ${valueText(other)} itself; rename its value first.`
       throw new TileworkError('ERR_ARGUMENT', message)
@@ -396,9 +397,9 @@ export class ProtoGraph implements GraphInterface {
   #replaceUses(name: string, other: string): void {
     const inner = this.#subgraphsThatSee(name)
     this.#follow((names) => {
-      for (const { message } of names.usersOf(name)) replaceText(message, 'input', name, other)
+      for (const { message } of names.usersOf(name)) message.replaceText('input', name, other)
       for (const graph of inner) graph.#replaceUses(name, other)
-      for (const output of names.declarations('output', name)) output.setText('name', other)
+      for (const output of names.declarations('output', name)) output.replaceText('name', name, other)
       names.replaceUses(name, other)
     })
   }
@@ -424,11 +425,11 @@ export class ProtoGraph implements GraphInterface {
       throw nameTaken(other)
     const inner = this.#subgraphsThatSee(name)
     this.#follow((names) => {
-      for (const { message } of names.usersOf(name)) replaceText(message, 'input', name, other)
-      for (const { message } of names.producersOf(name)) replaceText(message, 'output', name, other)
+      for (const { message } of names.usersOf(name)) message.replaceText('input', name, other)
+      for (const { message } of names.producersOf(name)) message.replaceText('output', name, other)
       for (const graph of inner) graph.#replaceUses(name, other)
       for (const [list, field] of NAMED_FIELDS)
-        for (const message of names.declarations(list, name)) message.setText(field, other)
+        for (const message of names.declarations(list, name)) message.replaceText(field, name, other)
       names.rename(name, other)
       const initializer = names.initializer(other)
       if (initializer) names.setInitializer(other, renameInitializer(this.message, initializer, other))
@@ -497,13 +498,17 @@ export class ProtoGraph implements GraphInterface {
 
   /** Direct subgraphs in which the name refers to the value of this graph. */
   #subgraphsThatSee(name: string): readonly ProtoGraph[] {
-    return this.#inner().filter((graph) => !graph.#defines(name))
+    const inner = this.#inner()
+    return inner.length === 0 ? inner : inner.filter((graph) => !graph.#defines(name))
   }
 
   /** Direct subgraphs. Passes ask for them that need nothing else of the index, which takes longer to build than they run. */
   #inner(): readonly ProtoGraph[] {
     const { edits } = this.message
-    if (this.#names?.edits === edits) return graphsOf(this.#names.subgraphs.values())
+    if (this.#names?.edits === edits) {
+      const { subgraphs } = this.#names
+      return subgraphs.size === 0 ? NO_GRAPHS : graphsOf(subgraphs.values())
+    }
     if (this.#inside?.edits !== edits) {
       const found = this.nodes.flatMap((node) => (hasSubgraphs(node) ? [node.subgraphs] : []))
       this.#inside = { edits, graphs: graphsOf(found) }
@@ -570,14 +575,6 @@ export function initializerName(list: InitializerList, field: MessageField): str
 
 function graphsOf(graphs: Iterable<readonly GraphInterface[]>): readonly ProtoGraph[] {
   return [...graphs].flat().map(({ message }) => ProtoGraph.of(message))
-}
-
-/** Replaces a text in a list of a message. */
-function replaceText(message: Message, list: string, text: string, other: string): void {
-  message.setTexts(
-    list,
-    message.texts(list).map((each) => (each === text ? other : each)),
-  )
 }
 
 function nameTaken(name: string): TileworkError {

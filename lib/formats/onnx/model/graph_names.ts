@@ -4,7 +4,10 @@
  * Without it each look-up would visit all nodes. It is built on first use and updated by the edits of the graph and its
  * nodes; any other edit of the message leaves it out of date (see `edits`), and the graph builds a new one.
  */
+import { NameTable } from '../name_table.js'
+import { isText } from '../protobuf/edited_bytes.js'
 import type { Message } from '../protobuf/message.js'
+import { INPUTS, numberOfField, visitNames } from './node_names.js'
 import type { Graph, InitializerField, Node, Use } from './types.js'
 
 /** Lists of a GraphProto whose messages refer to a value by name, and the field with the name. */
@@ -22,15 +25,26 @@ export const NAMED_FIELDS = Object.entries(NAMED_LISTS) as readonly [NamedList, 
 /** Most names have one object of a kind, which needs no set. */
 type Some<T> = T | Set<T> | undefined
 
-/** Where a name occurs. */
-class Occurrences {
-  producer: Some<Node> = undefined
-  user: Some<Node> = undefined
-  input: Some<Message> = undefined
-  output: Some<Message> = undefined
-  value_info: Some<Message> = undefined
-  quantization_annotation: Some<Message> = undefined
-  initializer: InitializerField | undefined = undefined
+/** What each name has of a kind, by the number of the name. */
+class Column<T> {
+  readonly #items: (T | undefined)[] = []
+
+  /** @param name - a negative number for a name that is not in the table */
+  at(name: number): T | undefined {
+    return name < 0 || name >= this.#items.length ? undefined : this.#items[name]
+  }
+
+  set(name: number, item: T | undefined): void {
+    if (item === undefined && name >= this.#items.length) return
+    // An array with gaps becomes a slow dictionary.
+    while (this.#items.length < name) this.#items.push(undefined)
+    this.#items[name] = item
+  }
+
+  move(from: number, to: number): void {
+    this.set(to, this.at(from))
+    this.set(from, undefined)
+  }
 }
 
 export class GraphNames {
@@ -41,7 +55,22 @@ export class GraphNames {
   /** Whether a name has several initializers, of which the first wins. */
   readonly repeatsInitializers: boolean
   readonly #message: Message
-  readonly #byName = new Map<string, Occurrences>()
+  readonly #table = new NameTable()
+  readonly #producers = new Column<Some<Node>>()
+  readonly #users = new Column<Some<Node>>()
+  readonly #initializers = new Column<InitializerField>()
+  readonly #declared: Readonly<Record<NamedList, Column<Some<Message>>>> = {
+    input: new Column(),
+    output: new Column(),
+    value_info: new Column(),
+    quantization_annotation: new Column(),
+  }
+  readonly #columns: readonly Pick<Column<unknown>, 'move'>[] = [
+    this.#producers,
+    this.#users,
+    this.#initializers,
+    ...Object.values(this.#declared),
+  ]
   /** Names of inputs and outputs in file order, made when they are asked for. */
   readonly #ends: Partial<Record<NamedList, Set<string>>> = {}
 
@@ -49,10 +78,16 @@ export class GraphNames {
     this.edits = graph.message.edits
     this.#message = graph.message
     for (const [list, field] of NAMED_FIELDS)
-      for (const message of graph.message.messages(list)) this.declare(list, message.text(field), message)
-    // The first of equal names wins.
-    for (const each of initializers) this.#entry(each.name).initializer ??= each
-    this.repeatsInitializers = initializers.some(({ name, field }) => this.initializer(name)?.field !== field)
+      for (const message of graph.message.messages(list))
+        addItem(this.#declared[list], numberOfField(this.#table, message, field), message)
+    let isRepeated = false
+    for (const each of initializers) {
+      const name = this.#table.numberOfText(each.name)
+      // The first of equal names wins.
+      if (this.#initializers.at(name)) isRepeated = true
+      else this.#initializers.set(name, each)
+    }
+    this.repeatsInitializers = isRepeated
     for (const node of graph.nodes) this.add(node)
   }
 
@@ -65,124 +100,117 @@ export class GraphNames {
   }
 
   initializer(name: string): InitializerField | undefined {
-    return this.#byName.get(name)?.initializer
+    return this.#initializers.at(this.#table.find(name))
   }
 
   setInitializer(name: string, initializer: InitializerField | undefined): void {
-    this.#entry(name).initializer = initializer
+    this.#initializers.set(this.#table.numberOfText(name), initializer)
   }
 
   /** Messages of a list that refer to the name. */
   declarations(list: NamedList, name: string): readonly Message[] {
-    return listOf(this.#byName.get(name)?.[list])
+    return listOf(this.#declared[list].at(this.#table.find(name)))
   }
 
   /** The ValueInfoProto of a name; inputs win over outputs, outputs over `value_info`. */
   declared(name: string): Message | undefined {
-    const found = this.#byName.get(name)
-    return listOf(found?.input ?? found?.output ?? found?.value_info).at(-1)
+    const number = this.#table.find(name)
+    const { input, output, value_info } = this.#declared
+    return listOf(input.at(number) ?? output.at(number) ?? value_info.at(number)).at(-1)
   }
 
   declare(list: NamedList, name: string, message: Message): void {
-    const entry = this.#entry(name)
-    entry[list] = withItem(entry[list], message)
+    addItem(this.#declared[list], this.#table.numberOfText(name), message)
     this.#ends[list]?.add(name)
   }
 
   producerOf(name: string): Node | undefined {
-    const found = this.#byName.get(name)?.producer
+    const found = this.#producers.at(this.#table.find(name))
     return found instanceof Set ? found.values().next().value : found
   }
 
   producersOf(name: string): readonly Node[] {
-    return listOf(this.#byName.get(name)?.producer)
+    return listOf(this.#producers.at(this.#table.find(name)))
   }
 
   isUsed(name: string): boolean {
-    return this.#byName.get(name)?.user !== undefined
+    return this.#users.at(this.#table.find(name)) !== undefined
   }
 
   isInput(name: string): boolean {
-    return this.#byName.get(name)?.input !== undefined
+    return this.#declared.input.at(this.#table.find(name)) !== undefined
   }
 
   isOutput(name: string): boolean {
-    return this.#byName.get(name)?.output !== undefined
+    return this.#declared.output.at(this.#table.find(name)) !== undefined
   }
 
   /** Nodes of this graph with the name among their inputs. */
   usersOf(name: string): readonly Node[] {
-    return listOf(this.#byName.get(name)?.user)
+    return listOf(this.#users.at(this.#table.find(name)))
   }
 
   usesOf(name: string): readonly Use[] {
     const uses: Use[] = []
-    for (const node of this.usersOf(name))
-      for (const [index, input] of node.inputs.entries()) if (input === name) uses.push({ node, index })
+    for (const node of this.usersOf(name)) {
+      let index = 0
+      node.message.eachText(INPUTS, (bytes, start, end) => {
+        if (isText(bytes, start, end, name)) uses.push({ node, index })
+        index += 1
+      })
+    }
     return uses
   }
 
   /** True for an input, an initializer or an output of a node. */
   defines(name: string): boolean {
-    const found = this.#byName.get(name)
-    return (found?.input ?? found?.producer ?? found?.initializer) !== undefined
+    const number = this.#table.find(name)
+    if (number < 0) return false
+    const found = this.#producers.at(number) ?? this.#declared.input.at(number)
+    return (found ?? this.#initializers.at(number)) !== undefined
   }
 
   add(node: Node): void {
-    const [inputs, outputs] = node.message.textLists('input', 'output')
-    for (const name of outputs) {
-      if (name === '') continue
-      const entry = this.#entry(name)
-      entry.producer = withItem(entry.producer, node)
-    }
-    for (const name of inputs) {
-      if (name === '') continue
-      const entry = this.#entry(name)
-      entry.user = withItem(entry.user, node)
-    }
-    if (hasSubgraphs(node)) this.subgraphs.set(node, node.subgraphs)
+    const table = this.#table
+    const isOuter = visitNames(
+      node,
+      (bytes, start, end) => addItem(this.#users, table.numberOf(bytes, start, end), node),
+      (bytes, start, end) => addItem(this.#producers, table.numberOf(bytes, start, end), node),
+    )
+    if (isOuter) this.subgraphs.set(node, node.subgraphs)
   }
 
   /** Removes a node, which must be as it was when it was added. */
   delete(node: Node): void {
+    const table = this.#table
     this.subgraphs.delete(node)
-    const [inputs, outputs] = node.message.textLists('input', 'output')
-    for (const name of outputs) {
-      const entry = this.#entry(name)
-      entry.producer = withoutItem(entry.producer, node)
-    }
-    for (const name of inputs) {
-      const entry = this.#entry(name)
-      entry.user = withoutItem(entry.user, node)
-    }
+    visitNames(
+      node,
+      (bytes, start, end) => removeItem(this.#users, table.numberOf(bytes, start, end), node),
+      (bytes, start, end) => removeItem(this.#producers, table.numberOf(bytes, start, end), node),
+    )
   }
 
   /** Follows a rename to a name that the graph does not have. */
   rename(name: string, other: string): void {
-    const found = this.#byName.get(name)
-    if (!found) return
-    this.#byName.delete(name)
-    this.#byName.set(other, found)
-    if (found.input || found.output) this.#forgetEnds()
+    const [from, to] = [this.#table.find(name), this.#table.numberOfText(other)]
+    if (from < 0) return
+    const { input, output } = this.#declared
+    if (input.at(from) ?? output.at(from)) this.#forgetEnds()
+    for (const column of this.#columns) column.move(from, to)
   }
 
   /** Follows the replacement of a name among inputs of nodes and outputs of the graph. */
   replaceUses(name: string, other: string): void {
-    const [from, to] = [this.#entry(name), this.#entry(other)]
-    for (const node of listOf(from.user)) to.user = withItem(to.user, node)
-    for (const message of listOf(from.output)) to.output = withItem(to.output, message)
-    if (from.output) this.#forgetEnds()
+    const [from, to] = [this.#table.numberOfText(name), this.#table.numberOfText(other)]
+    const { output } = this.#declared
+    const [users, outputs] = [listOf(this.#users.at(from)), listOf(output.at(from))]
+    for (const node of users) addItem(this.#users, to, node)
+    for (const message of outputs) addItem(output, to, message)
+    if (outputs.length > 0) this.#forgetEnds()
     if (from === to) return
-    from.user = undefined
-    from.output = undefined
-  }
-
-  #entry(name: string): Occurrences {
-    const found = this.#byName.get(name)
-    if (found) return found
-    const made = new Occurrences()
-    this.#byName.set(name, made)
-    return made
+    this.#users.set(from, undefined)
+    output.set(from, undefined)
   }
 
   #namesOf(list: NamedList): ReadonlySet<string> {
@@ -196,23 +224,21 @@ export class GraphNames {
   }
 }
 
+const NOTHING: readonly never[] = []
+
 function listOf<T extends object>(some: Some<T>): readonly T[] {
-  if (some === undefined) return []
+  if (some === undefined) return NOTHING
   return some instanceof Set ? [...some] : [some]
 }
 
-function withItem<T extends object>(some: Some<T>, item: T): Some<T> {
-  if (some === undefined || some === item) return item
-  return some instanceof Set ? some.add(item) : new Set([some, item])
+function addItem<T extends object>(column: Column<Some<T>>, name: number, item: T): void {
+  const some = column.at(name)
+  if (some instanceof Set) some.add(item)
+  else if (some !== item) column.set(name, some === undefined ? item : new Set([some, item]))
 }
 
-function withoutItem<T extends object>(some: Some<T>, item: T): Some<T> {
-  if (!(some instanceof Set)) return some === item ? undefined : some
-  some.delete(item)
-  return some.size > 0 ? some : undefined
-}
-
-/** Makes no Graph objects: most nodes have no subgraph. */
-export function hasSubgraphs({ message }: Node): boolean {
-  return message.hasInside('attribute', 'g', 'graphs')
+function removeItem<T extends object>(column: Column<Some<T>>, name: number, item: T): void {
+  const some = column.at(name)
+  if (some === item) column.set(name, undefined)
+  else if (some instanceof Set && some.delete(item) && some.size === 0) column.set(name, undefined)
 }

@@ -7,12 +7,12 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { eachRawString } from '../../../tensor/raw_strings.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../../tensor/tensor.js'
+import type { NameTable } from '../name_table.js'
 import type { Message, MessageField } from '../protobuf/message.js'
 import { FORMAT_NAME, INITIALIZER_LISTS } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
 import { StrippedTensor } from '../tensor/stripped.js'
-import { hasSubgraphs } from './graph_names.js'
-import { usedNames } from './node_order.js'
+import { hasSubgraphs, NodeNames, numberOfField } from './node_names.js'
 import type { Graph, Node, Removed } from './types.js'
 import { constantOf } from './value.js'
 
@@ -23,10 +23,13 @@ export function removeUnused(graph: Graph): Removed {
   const all = graph.nodes
   const inner = all.flatMap((node) => (hasSubgraphs(node) ? node.subgraphs.map(removeUnused) : []))
   const inputs = new Set(message.messages('input').map((value) => value.text('name')))
-  const { names: needed, nodes: neededNodes } = neededParts(graph, all)
-  const nodes = message.filter('node', (_, index) => neededNodes.has(all[index]!))
-  const initializers = removeInitializers(graph, (name) => !needed.has(name) && !inputs.has(name))
-  message.filter('value_info', (field) => needed.has((field as Message).text('name')))
+  const { names, isNeededName, isNeededNode } = neededParts(graph, all)
+  const nodes = message.filter('node', (_, index) => isNeededNode[index] === 1)
+  const initializers = removeInitializers(
+    graph,
+    (name) => isNeededName[names.find(name)] !== 1 && !inputs.has(name),
+  )
+  message.filter('value_info', (field) => isNeededName[numberOfField(names, field as Message, 'name')] === 1)
   return {
     nodes: inner.reduce((sum, each) => sum + each.nodes, nodes),
     initializers: inner.reduce((sum, each) => sum + each.initializers, initializers),
@@ -42,45 +45,43 @@ export function removeInitializers(graph: Graph, isGone: (name: string) => boole
   return gone.reduce((sum, count) => sum + count)
 }
 
+/** Marks by the number of a name in the table, and by the index of a node. */
+interface Needed {
+  readonly names: NameTable
+  readonly isNeededName: Uint8Array
+  readonly isNeededNode: Uint8Array
+}
+
 /**
  * What outputs of the graph and nodes without outputs depend on. The purpose of the latter is unknown, so they stay. Of
  * several nodes with the same output, all are needed.
  */
-function neededParts(
-  graph: Graph,
-  all: readonly Node[],
-): { readonly names: ReadonlySet<string>; readonly nodes: ReadonlySet<Node> } {
-  const producers = new Map<string, Node | Node[]>()
-  const severalOutputs = new Map<Node, readonly string[]>()
+function neededParts(graph: Graph, all: readonly Node[]): Needed {
+  const { table, used, made } = new NodeNames(all)
   const ends = graph.message.messages('output').map((value) => value.text('name'))
-  const waiting = [...annotatedNames(graph), ...ends]
-  const names = new Set(waiting)
-  const nodes = new Set<Node>()
-  const need = (node: Node): void => {
-    nodes.add(node)
-    // The name of a single one is that for which the node is needed.
-    for (const output of severalOutputs.get(node) ?? []) needName(output)
-    for (const used of usedNames(node)) needName(used)
-  }
-  const needName = (name: string): void => {
-    if (names.has(name)) return
-    names.add(name)
+  const waiting: number[] = []
+  const first = [...annotatedNames(graph), ...ends].map((name) => table.numberOfText(name))
+  const isNeededName = new Uint8Array(table.length)
+  const isNeededNode = new Uint8Array(all.length)
+  const producers = made.inverted(table.length)
+  const needName = (name: number): void => {
+    if (isNeededName[name] === 1) return
+    isNeededName[name] = 1
     waiting.push(name)
   }
-  for (const node of all) {
-    const outputs = node.outputs.filter((name) => name !== '')
-    if (outputs.length > 1) severalOutputs.set(node, outputs)
-    for (const name of outputs) {
-      const others = producers.get(name)
-      if (Array.isArray(others)) others.push(node)
-      else producers.set(name, others ? [others, node] : node)
+  const need = (node: number): void => {
+    isNeededNode[node] = 1
+    for (let at = made.start(node); at < made.end(node); at++) needName(made.at(at))
+    for (let at = used.start(node); at < used.end(node); at++) needName(used.at(at))
+  }
+  for (const name of first) needName(name)
+  for (let node = 0; node < all.length; node++) if (made.start(node) === made.end(node)) need(node)
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop())
+    for (let at = producers.starts[name]!; at < producers.starts[name + 1]!; at++) {
+      const node = producers.lists[at]!
+      if (isNeededNode[node] === 0) need(node)
     }
-    if (outputs.length === 0) need(node)
-  }
-  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-    for (const node of [producers.get(name) ?? []].flat()) if (!nodes.has(node)) need(node)
-  }
-  return { names, nodes }
+  return { names: table, isNeededName, isNeededNode }
 }
 
 /** Values with quantization annotations: equal bits may have different scales. */

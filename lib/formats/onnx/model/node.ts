@@ -5,8 +5,8 @@ import { valueText } from '../../../value_text.js'
 import { checkText, checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 import { checkNewAttribute, ProtoAttribute } from './attribute.js'
-import { hasSubgraphs } from './graph_names.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
+import { hasSubgraphs } from './node_names.js'
 import type { Attribute, Graph, Graphs, NewAttribute, NewNode, Node } from './types.js'
 
 export class ProtoNode implements Node {
@@ -170,12 +170,13 @@ export class ProtoNode implements Node {
 
   /** Fills an empty NodeProto. */
   fill({ opType, domain, name, inputs, outputs, attributes }: CheckedNode): void {
-    if (inputs.length > 0) this.inputs = inputs
-    if (outputs.length > 0) this.outputs = outputs
-    if (name !== undefined) this.name = name
-    this.opType = opType
+    const { message } = this
+    if (inputs.length > 0) message.setTexts('input', inputs)
+    if (outputs.length > 0) message.setTexts('output', outputs)
+    if (name !== undefined) message.setText('name', name)
+    message.setText('op_type', opType)
     for (const [key, value] of Object.entries(attributes)) this.setAttribute(key, value)
-    if (domain !== undefined) this.domain = domain
+    if (domain !== undefined) message.setText('domain', domain)
   }
 
   /** Applies a change through the graph, whose name index follows; nodes of functions are in no graph. */

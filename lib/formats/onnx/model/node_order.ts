@@ -1,7 +1,7 @@
 /** Topological order of nodes: each follows the producers of the values that it or its subgraphs use. */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
-import { hasSubgraphs } from './graph_names.js'
+import { NodeNames } from './node_names.js'
 import type { Node } from './types.js'
 
 /**
@@ -10,73 +10,61 @@ import type { Node } from './types.js'
  *
  * @throws TileworkError ERR_GRAPH for a cycle
  */
-export function sortedNodes(nodes: readonly Node[]): number[] {
-  if (isSorted(nodes)) return [...nodes.keys()]
-  const producers = new Map<string, number>()
-  for (const [index, node] of nodes.entries()) for (const name of node.outputs) producers.set(name, index)
-  return sortedBy(nodes, producers)
-}
-
-type Producers = ReadonlyMap<string, number>
-
-/** Most graphs are sorted, which takes less time to see than to do: no node has an output that was used before. */
-function isSorted(nodes: readonly Node[]): boolean {
-  const met = new Set<string>()
-  return nodes.every((node) => {
-    const [inputs, outputs] = node.message.textLists('input', 'output')
-    for (const name of inputs) if (name !== '') met.add(name)
-    if (hasSubgraphs(node)) for (const name of usedInside(node)) met.add(name)
-    return !outputs.some((name) => met.has(name))
-  })
-}
-
-function sortedBy(nodes: readonly Node[], producers: Producers): number[] {
-  const users: (number[] | undefined)[] = nodes.map(() => undefined)
-  const missing = nodes.map((node, index) => {
-    const needed = new Set<number>()
-    for (const name of usedNames(node)) {
-      const producer = producers.get(name)
-      if (producer === undefined || needed.has(producer)) continue
-      needed.add(producer)
-      const others = users[producer]
-      if (others) others.push(index)
-      else users[producer] = [index]
-    }
-    return needed.size
-  })
-  const order: number[] = []
-  const ready = new IndexHeap()
-  for (const [index, count] of missing.entries()) if (count === 0) ready.push(index)
-  for (let next = ready.pop(); next !== undefined; next = ready.pop()) {
-    order.push(next)
-    for (const user of users[next] ?? []) {
-      missing[user]! -= 1
-      if (missing[user] === 0) ready.push(user)
-    }
-  }
-  const stuck = missing.findIndex((count) => count > 0)
-  if (stuck < 0) return order
-  const { name, opType } = nodes[stuck]!
+export function sortedNodes(nodes: readonly Node[]): readonly number[] {
+  const names = new NodeNames(nodes)
+  if (isSorted(names, nodes.length)) return [...nodes.keys()]
+  const order = sortedBy(names, nodes.length)
+  if (order.length === nodes.length) return order
+  const sorted = new Set(order)
+  const { name, opType } = nodes.find((_, index) => !sorted.has(index))!
   throw new TileworkError('ERR_GRAPH', `The node ${valueText(name)} (${opType}) depends on its own output.`)
 }
+
+/** Most graphs are sorted, which takes less time to see than to do: no node has an output that was used before. */
+function isSorted({ table, used, made }: NodeNames, count: number): boolean {
+  const met = new Uint8Array(table.length)
+  for (let node = 0; node < count; node++) {
+    for (let at = used.start(node); at < used.end(node); at++) met[used.at(at)] = 1
+    for (let at = made.start(node); at < made.end(node); at++) if (met[made.at(at)] === 1) return false
+  }
+  return true
+}
+
+/** The sorted indices; without those of the nodes that depend on their own outputs. */
+function sortedBy({ table, used, made }: NodeNames, count: number): readonly number[] {
+  const users = used.inverted(table.length)
+  const producers = new Int32Array(table.length).fill(NO_NODE)
+  for (let node = 0; node < count; node++)
+    for (let at = made.start(node); at < made.end(node); at++) producers[made.at(at)] = node
+  const missing = new Uint32Array(count)
+  for (let node = 0; node < count; node++)
+    for (let at = used.start(node); at < used.end(node); at++)
+      if (producers[used.at(at)] !== NO_NODE) missing[node]! += 1
+  const order: number[] = []
+  const ready = new IndexHeap()
+  for (let node = 0; node < count; node++) if (missing[node] === 0) ready.push(node)
+  for (let next = ready.pop(); next !== undefined; next = ready.pop()) {
+    order.push(next)
+    for (let at = made.start(next); at < made.end(next); at++) {
+      const name = made.at(at)
+      // The last of several producers counts.
+      if (producers[name] !== next) continue
+      producers[name] = NO_NODE
+      for (let use = users.starts[name]!; use < users.starts[name + 1]!; use++) {
+        const user = users.lists[use]!
+        missing[user]! -= 1
+        if (missing[user] === 0) ready.push(user)
+      }
+    }
+  }
+  return order
+}
+
+const NO_NODE = -1
 
 /** The nodes in topological order. @throws TileworkError as `sortedNodes` */
 export function orderedNodes(nodes: readonly Node[]): readonly Node[] {
   return sortedNodes(nodes).map((index) => nodes[index]!)
-}
-
-/** Names that a node uses: its inputs, and names that its subgraphs take from outside. */
-export function* usedNames(node: Node): Generator<string> {
-  for (const name of node.inputs) if (name !== '') yield name
-  if (hasSubgraphs(node)) yield* usedInside(node)
-}
-
-function* usedInside(node: Node): Generator<string> {
-  // Also yields names that the subgraph itself defines, which is harmless: no outer node produces the same name.
-  for (const graph of node.subgraphs) {
-    for (const inner of graph.nodes) yield* usedNames(inner)
-    for (const { name } of graph.outputs) yield name
-  }
 }
 
 /** A binary min-heap of indices. */

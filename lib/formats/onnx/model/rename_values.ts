@@ -4,8 +4,9 @@
  */
 import type { Message, MessageField } from '../protobuf/message.js'
 import { INITIALIZER_LISTS } from '../schema.js'
-import { hasSubgraphs, NAMED_FIELDS } from './graph_names.js'
+import { NAMED_FIELDS } from './graph_names.js'
 import { definedNames } from './graph_passes.js'
+import { hasSubgraphs } from './node_names.js'
 import type { Graph, InitializerField, InitializerList, Node } from './types.js'
 
 /** The new name of a value; its own name where that stays. */

@@ -2,9 +2,9 @@
 
 import { TileworkError } from '../../../errors.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { hasSubgraphs } from './graph_names.js'
 import { FIRST_IR_WITH_FREE_INITIALIZERS } from './graph_passes.js'
 import { standardDomain } from './node.js'
+import { hasSubgraphs } from './node_names.js'
 import type { Graph, Node } from './types.js'
 import { constantOf } from './value.js'
 

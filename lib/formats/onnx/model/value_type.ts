@@ -115,7 +115,7 @@ function encodeValueType(type: ValueType, level = 0): Uint8Array {
   }
   const kind = encodeKind(type, level)
   if (kind && kind.number > TYPE.denotation) denote()
-  if (kind) writer.bytes(kind.number, kind.bytes)
+  if (kind) writer.message(kind.number, kind.content)
   if (!kind || kind.number < TYPE.denotation) denote()
   return writer.finish()
 }
@@ -130,7 +130,7 @@ const TYPE = {
   optional: 9,
 } as const
 
-function encodeKind(type: ValueType, level: number): { number: number; bytes: Uint8Array } | undefined {
+function encodeKind(type: ValueType, level: number): { number: number; content: WireWriter } | undefined {
   const writer = new WireWriter()
   switch (type?.kind) {
     case 'tensor':
@@ -156,7 +156,7 @@ function encodeKind(type: ValueType, level: number): { number: number; bytes: Ui
         `${valueText(type)} is not a value type; its kind must be tensor, sparse, sequence, optional, map, opaque or none.`,
       )
   }
-  return { number: TYPE[type.kind], bytes: writer.finish() }
+  return { number: TYPE[type.kind], content: writer }
 }
 
 function encodeTensorType(writer: WireWriter, type: ValueType & { kind: 'tensor' | 'sparse' }): void {

@@ -1,9 +1,8 @@
 /** Passes by the signatures of operators: attributes that equal their defaults, and optional outputs that nothing uses. */
 import { ownEntry } from '../../../own_entry.js'
-import { hasSubgraphs } from '../model/graph_names.js'
 import { annotatedNames } from '../model/graph_passes.js'
 import { standardDomain } from '../model/node.js'
-import { usedNames } from '../model/node_order.js'
+import { hasSubgraphs, usedNames } from '../model/node_names.js'
 import type { Attribute, Graph, NewAttributeValue, Node } from '../model/types.js'
 import type { OptimizedModel } from './model.js'
 import { OPERATOR_DEFAULTS } from './operator_defaults.js'

@@ -5,7 +5,7 @@
  */
 import type { Tensor } from '../../../tensor/tensor.js'
 import { signatureOf } from '../infer/slots.js'
-import { hasSubgraphs } from '../model/graph_names.js'
+import { hasSubgraphs } from '../model/node_names.js'
 import { orderedNodes } from '../model/node_order.js'
 import type { Attribute, Graph, Node } from '../model/types.js'
 import type { OptimizedModel } from './model.js'

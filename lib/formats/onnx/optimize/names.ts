@@ -1,7 +1,7 @@
 /** Gives nodes names of their own, and values of subgraphs names that no value around them has. */
 import { FreshNames } from '../model/fresh_names.js'
-import { hasSubgraphs } from '../model/graph_names.js'
 import { definedNames } from '../model/graph_passes.js'
+import { hasSubgraphs } from '../model/node_names.js'
 import type { Graph } from '../model/types.js'
 import type { OptimizedModel } from './model.js'
 

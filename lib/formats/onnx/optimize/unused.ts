@@ -1,7 +1,7 @@
 /** Removes what nothing refers to: nodes, initializers, functions, operator sets. */
 import { removeUncalledFunctions } from '../model/function_edits.js'
-import { hasSubgraphs } from '../model/graph_names.js'
 import { standardDomain } from '../model/node.js'
+import { hasSubgraphs } from '../model/node_names.js'
 import type { Message } from '../protobuf/message.js'
 import type { OptimizedModel } from './model.js'
 

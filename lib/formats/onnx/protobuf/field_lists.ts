@@ -38,7 +38,8 @@ export class FieldLists {
   }
 
   isKnown(number: number): boolean {
-    return this.#chunks.some((chunk) => chunk.number === number)
+    for (const chunk of this.#chunks) if (chunk.number === number) return true
+    return false
   }
 
   chunks(): readonly Chunk[] {
@@ -77,7 +78,8 @@ export class FieldLists {
     }
     let before = 0
     let index = at < 0 ? from : end - 1
-    for (let each = from; at >= 0 && each < end; each++) {
+    const isInside = at >= 0 && at < Number.POSITIVE_INFINITY
+    for (let each = from; isInside && each < end; each++) {
       const next = before + this.#chunks[each]!.items.length
       if (at <= next) {
         index = each

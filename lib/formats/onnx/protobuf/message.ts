@@ -22,12 +22,13 @@ import {
   type MessageName,
 } from '../schema.js'
 import { type PlannedMessage, planSparse, planTensor } from '../tensor/plan.js'
+import { EditedBytes, isText, MAX_EDITED_BYTES } from './edited_bytes.js'
 import { checkInt64, checkText, checkTexts } from './field_input.js'
 import { type Chunk, FieldLists, type Item, type Listed, type Scalar } from './field_lists.js'
 import { canBe } from './message_kind.js'
 import { Segments } from './segments.js'
 import { checkTinyMessages } from './tiny_messages.js'
-import { holdRange, LENGTH, visitFields, WireCursor, walkSourceSync } from './wire.js'
+import { eachField, holdRange, LENGTH, WireCursor, walkSourceSync } from './wire.js'
 import { WireWriter } from './wire_writer.js'
 
 /** State shared by the messages of a file: its bytes, one cursor, and the open external files. */
@@ -37,6 +38,8 @@ export interface MessageFile {
   /** Open files of external data by location. */
   readonly files: ReadonlyMap<string, ByteSource>
   readonly depthLimit: number
+  /** Bytes of edited messages; made at the first edit. */
+  edited?: EditedBytes
 }
 
 /** The file and range of a message that was read. */
@@ -62,8 +65,20 @@ export class NewTensor implements Listed {
   }
 }
 
+/** Gets `bytes[start, end)` of a field; a view would take longer to make than to compare. Must keep no bytes and read no message. */
+export type TextVisit = (bytes: Uint8Array, start: number, end: number, field: number) => void
+
 /** An occurrence of a field with messages. */
 export type MessageField = Message | NewTensor
+
+/** Messages that a large graph has by the hundred thousand, and whose edits change names and types. */
+const EDITED_IN_BYTES: ReadonlySet<MessageName> = new Set(['NodeProto', 'ValueInfoProto'])
+
+/** A new message has no bytes. */
+const NO_FIELDS = WireCursor.over(new Uint8Array(0))
+
+/** Field numbers of all messages are below this, so that a bit set has them. */
+const FIELD_NUMBERS = 32
 
 /** Bytes of a number of a float field. */
 const FLOAT_BYTES = 4
@@ -93,10 +108,10 @@ export class Message implements Listed {
   view: object | undefined
   readonly #parent: Message | undefined
   readonly #depth: number
-  readonly #file: MessageFile | undefined
-  readonly #tagStart: number
-  readonly #start: number
-  readonly #end: number
+  #file: MessageFile | undefined
+  #tagStart: number
+  #start: number
+  #end: number
   /** Known and edited fields; other fields are in the bytes. */
   #lists: FieldLists | undefined
   /** Number, start and end of each run of fields of equal number, in file order; see `MIN_INDEXED_BYTES`. */
@@ -203,6 +218,48 @@ export class Message implements Listed {
     return lists as { [Index in keyof Names]: string[] }
   }
 
+  /**
+   * Visits the texts of some fields as UTF-8, in the order of each field, without making strings of those in the file.
+   *
+   * @param fields - bit set of field numbers
+   * @returns bit set of the known fields that the message has
+   */
+  eachText(fields: number, visit: TextVisit): number {
+    let seen = 0
+    let known = 0
+    for (const { number, items } of this.#lists?.chunks() ?? []) {
+      known |= 1 << number
+      if (items.length === 0) continue
+      seen |= 1 << number
+      if ((fields & (1 << number)) === 0) continue
+      for (const item of items) {
+        const bytes = bytesOf(item as string | Uint8Array)
+        visit(bytes, 0, bytes.byteLength, number)
+      }
+    }
+    if (!this.#file) return seen
+    this.#scanRange(this.#start, this.#end, (cursor) => {
+      const { number } = cursor
+      if (number >= FIELD_NUMBERS || (known & (1 << number)) !== 0) return
+      seen |= 1 << number
+      if ((fields & (1 << number)) !== 0 && cursor.wireType === LENGTH) this.#visitText(cursor, visit)
+    })
+    return seen
+  }
+
+  #visitText(cursor: WireCursor, visit: TextVisit): void {
+    const { number, valueStart, position } = cursor
+    this.#checkLength(position - valueStart)
+    if (!cursor.holdsRange(valueStart, position)) this.#walk(valueStart, position)
+    const { window, windowStart } = cursor
+    if (cursor.isUtf8(valueStart, position))
+      visit(window, valueStart - windowStart, position - windowStart, number)
+    else {
+      const bytes = Buffer.from(cursor.heldText(valueStart, position))
+      visit(bytes, 0, bytes.byteLength, number)
+    }
+  }
+
   /** True where a message of the field `name` has one of the fields `inner`; makes no objects for what was not read. */
   hasInside(name: string, ...inner: readonly string[]): boolean {
     const info = fieldInfo(this.type, name)
@@ -280,34 +337,51 @@ export class Message implements Listed {
 
   /** As all setters, changes nothing if it throws. @throws TileworkError ERR_ARGUMENT for a value of another type */
   setText(name: string, value: string): void {
-    this.#set(name, [checkText(`${this.type}.${name}`, value)])
+    this.#setTexts(name, [checkText(`${this.type}.${name}`, value)])
   }
 
   setTexts(name: string, values: readonly string[]): void {
-    this.#set(name, checkTexts(`${this.type}.${name}`, values).slice())
+    this.#setTexts(name, checkTexts(`${this.type}.${name}`, values))
+  }
+
+  #setTexts(name: string, values: readonly string[]): void {
+    const info = fieldInfo(this.type, name)
+    if (!this.#setInBytes(info, values)) this.#set(info, values.slice())
+  }
+
+  /** Replaces a text wherever the field has it. */
+  replaceText(name: string, text: string, other: string): void {
+    const info = fieldInfo(this.type, name)
+    if (this.#replaceInBytes(info, text, other)) return
+    const texts = this.texts(name)
+    if (!texts.includes(text)) return
+    this.#set(
+      info,
+      texts.map((each) => (each === text ? other : each)),
+    )
   }
 
   setInt(name: string, value: number | bigint): void {
-    this.#set(name, [checkInt64(`${this.type}.${name}`, value)])
+    this.#set(fieldInfo(this.type, name), [checkInt64(`${this.type}.${name}`, value)])
   }
 
   setBytes(name: string, values: readonly Uint8Array[]): void {
     this.#set(
-      name,
+      fieldInfo(this.type, name),
       values.map((value) => value.slice()),
     )
   }
 
   setInts(name: string, values: readonly (number | bigint)[]): void {
-    this.#set(name, values.slice())
+    this.#set(fieldInfo(this.type, name), values.slice())
   }
 
   setFloats(name: string, values: readonly number[]): void {
-    this.#set(name, values.slice())
+    this.#set(fieldInfo(this.type, name), values.slice())
   }
 
   clear(name: string): void {
-    this.#set(name, [])
+    this.#set(fieldInfo(this.type, name), [])
   }
 
   /** Inserts an empty message at index `at` of the repeated field; default: appended. */
@@ -333,7 +407,8 @@ export class Message implements Listed {
 
   /** Replaces a singular message by one that is encoded already. */
   setEncoded(name: string, bytes: Uint8Array): void {
-    this.#set(name, [this.#encoded(fieldInfo(this.type, name), bytes)])
+    const info = fieldInfo(this.type, name)
+    if (!this.#setInBytes(info, [bytes])) this.#set(info, [this.#encoded(info, bytes)])
   }
 
   #encoded({ kind }: FieldInfo, bytes: Uint8Array): Message {
@@ -410,15 +485,19 @@ export class Message implements Listed {
 
   /** Keeps the occurrences of a field for which `keeps` is true. @returns the number of removed occurrences */
   filter(name: string, keeps: (field: MessageField, index: number) => boolean): number {
-    const fields = this.fieldsOf(name)
-    const kept = fields.filter(keeps)
-    if (kept.length < fields.length) this.#set(name, kept)
-    return fields.length - kept.length
+    const kept: MessageField[] = []
+    let count = 0
+    for (const field of this.eachOf(name)) {
+      if (keeps(field, count)) kept.push(field)
+      count += 1
+    }
+    if (kept.length < count) this.#set(fieldInfo(this.type, name), kept)
+    return count - kept.length
   }
 
   /** Reorders the occurrences of a field. */
   reorder(name: string, order: readonly MessageField[]): void {
-    this.#set(name, order.slice())
+    this.#set(fieldInfo(this.type, name), order.slice())
   }
 
   /** Occurrences of a field with messages. */
@@ -672,12 +751,15 @@ export class Message implements Listed {
     const { cursor } = this.#file!
     cursor.position = start
     try {
-      const steps = visitFields(cursor, end, () => {
-        if (only && (cursor.number !== only.number || !canBe(only, cursor.wireType))) return undefined
+      // Without a generator and closures while the window holds the fields, as it mostly does.
+      while (cursor.heldField(end)) {
+        if (only && (cursor.number !== only.number || !canBe(only, cursor.wireType))) continue
+        const { position } = cursor
         visit(cursor)
-        return isEnough?.() ? end : undefined
-      })
-      if (steps) walkSourceSync(steps, cursor)
+        if (isEnough?.()) return
+        cursor.position = position
+      }
+      if (cursor.position < end) scanRest(cursor, end, visit, only, isEnough)
     } catch (error) {
       throw this.#withPlace(error)
     }
@@ -752,11 +834,99 @@ export class Message implements Listed {
     this.#noteChange()
   }
 
-  #set(name: string, items: readonly Item[]): void {
-    const info = fieldInfo(this.type, name)
+  #set(info: FieldInfo, items: readonly Item[]): void {
     this.#clearOthers(info)
     this.#known().set(info.number, items)
     this.#noteChange()
+  }
+
+  /** True for a message whose edits change its bytes; see `EditedBytes`. Lists of the field must not be known. */
+  #isEditedInBytes({ number, oneof }: FieldInfo): boolean {
+    if (!EDITED_IN_BYTES.has(this.type) || oneof !== undefined) return false
+    return this.#end - this.#start <= MAX_EDITED_BYTES && this.#lists?.isKnown(number) !== true
+  }
+
+  /** @returns false where a list is needed */
+  #replaceInBytes(info: FieldInfo, text: string, other: string): boolean {
+    // Invalid UTF-8 of a file may read as the text.
+    if (!this.#isEditedInBytes(info) || text.includes('\ufffd')) return false
+    const edited = this.#startEdit()
+    if (!edited) return false
+    const cursor = this.#heldCursor()
+    const { window, windowStart } = cursor
+    let kept = this.#start
+    while (cursor.heldField(this.#end)) {
+      const { number, wireType, start, valueStart, position } = cursor
+      if (number !== info.number || wireType !== LENGTH) continue
+      if (!isText(window, valueStart - windowStart, position - windowStart, text)) continue
+      edited.copy(window, kept - windowStart, start - windowStart)
+      edited.field(number, other)
+      kept = position
+    }
+    if (cursor.position < this.#end) return false
+    if (kept === this.#start) return true
+    edited.copy(window, kept - windowStart, this.#end - windowStart)
+    return this.#endEdit(edited)
+  }
+
+  /** Puts a field where its first occurrence was, or where its number belongs. @returns false where a list is needed */
+  #setInBytes(info: FieldInfo, values: readonly (string | Uint8Array)[]): boolean {
+    if (!this.#isEditedInBytes(info)) return false
+    const edited = this.#startEdit()
+    if (!edited) return false
+    const cursor = this.#heldCursor()
+    const { window, windowStart } = cursor
+    let from = -1
+    let to = -1
+    let next = this.#end
+    while (cursor.heldField(this.#end)) {
+      const { number, wireType, start, position } = cursor
+      if (number === info.number && wireType === LENGTH) {
+        // Occurrences with other fields in between.
+        if (from >= 0 && start !== to) return false
+        if (from < 0) from = start
+        to = position
+      } else if (number > info.number && start < next) next = start
+    }
+    if (cursor.position < this.#end) return false
+    if (from < 0) from = to = next
+    edited.copy(window, this.#start - windowStart, from - windowStart)
+    for (const value of values) edited.field(info.number, value)
+    edited.copy(window, to - windowStart, this.#end - windowStart)
+    return this.#endEdit(edited)
+  }
+
+  /** @returns undefined for a message that is in no file */
+  #startEdit(): EditedBytes | undefined {
+    const file = this.#nearestFile()
+    if (!file) return undefined
+    file.edited ??= new EditedBytes(file)
+    file.edited.begin()
+    return file.edited
+  }
+
+  #endEdit(edited: EditedBytes): boolean {
+    if (!edited.finish()) return false
+    this.#file = edited.file
+    this.#start = edited.start
+    this.#end = edited.end
+    this.#tagStart = -1
+    this.#noteChange()
+    return true
+  }
+
+  /** The cursor at the start of the message, all of which is in the window. */
+  #heldCursor(): WireCursor {
+    const cursor = this.#file?.cursor ?? NO_FIELDS
+    if (!cursor.holdsRange(this.#start, this.#end)) this.#walk(this.#start, this.#end)
+    cursor.position = this.#start
+    return cursor
+  }
+
+  #nearestFile(): MessageFile | undefined {
+    for (let message: Message | undefined = this; message; message = message.#parent)
+      if (message.#file) return message.#file
+    return undefined
   }
 
   /** The lists, with the field among them; its bytes in the file no longer count. */
@@ -786,6 +956,22 @@ export class Message implements Listed {
     const message = `${this.type}.${name} has a packed run of ${byteLength} bytes; it must be a multiple of ${FLOAT_BYTES}.`
     return new TileworkError('ERR_HEADER', message, { format: FORMAT_NAME, path: this.type, offset })
   }
+}
+
+/** As `#scanRange`, with loads. */
+function scanRest(
+  cursor: WireCursor,
+  end: number,
+  visit: (cursor: WireCursor) => void,
+  only?: FieldInfo,
+  isEnough?: () => boolean,
+): void {
+  const steps = eachField(cursor, end, () => {
+    if (only && (cursor.number !== only.number || !canBe(only, cursor.wireType))) return undefined
+    visit(cursor)
+    return isEnough?.() ? end : undefined
+  })
+  walkSourceSync(steps, cursor)
 }
 
 /** How a message is written. */

@@ -4,22 +4,29 @@ import { FIXED32, FIXED64, LENGTH, VARINT } from './wire.js'
 
 const TWO_POW_32 = 2 ** 32
 
+/** Pieces up to this length are joined byte by byte: an array for each would take longer to make. */
+const MAX_JOINED_BYTES = 64
+
 export class WireWriter {
   readonly #chunks: Uint8Array[] = []
-  #byteLength = 0
+  /** Bytes behind the last chunk. */
+  #joined: number[] = []
+  #chunkBytes = 0
 
   get byteLength(): number {
-    return this.#byteLength
+    return this.#chunkBytes + this.#joined.length
   }
 
   /** A varint field; negative numbers take ten bytes, as in protobuf. */
   varint(number: number, value: number | bigint): this {
-    return this.#append([...varintBytes(number * 8 + VARINT), ...varintBytes(value)])
+    return this.tag(number, VARINT).number(value)
   }
 
   /** A number of a packed run, without tag. */
   number(value: number | bigint): this {
-    return this.#append(varintBytes(value))
+    if (typeof value === 'number' && value >= 0 && value < 128) this.#joined.push(value)
+    else this.#joined.push(...varintBytes(value))
+    return this
   }
 
   /** @throws TileworkError ERR_UNSUPPORTED for a lone surrogate */
@@ -33,36 +40,51 @@ export class WireWriter {
 
   /** A fixed32 or fixed64 field, by the length of `value`. */
   fixed(number: number, value: Uint8Array): this {
-    return this.#append(varintBytes(number * 8 + (value.byteLength === 4 ? FIXED32 : FIXED64))).raw(value)
+    return this.tag(number, value.byteLength === 4 ? FIXED32 : FIXED64).raw(value)
   }
 
   message(number: number, content: WireWriter): this {
-    return this.bytes(number, content.finish())
+    this.lengthOf(number, content.byteLength)
+    for (const chunk of content.#chunks) this.raw(chunk)
+    for (const byte of content.#joined) this.#joined.push(byte)
+    return this
   }
 
   /** A tag; the caller writes the value next. */
   tag(number: number, wireType: number): this {
-    return this.#append(varintBytes(number * 8 + wireType))
+    return this.number(number * 8 + wireType)
   }
 
   /** Tag and length of a value whose bytes follow, here or in another segment. */
   lengthOf(number: number, byteLength: number): this {
-    return this.#append([...varintBytes(number * 8 + LENGTH), ...varintBytes(byteLength)])
+    return this.tag(number, LENGTH).number(byteLength)
   }
 
   /** Raw bytes: whole fields, or the value after `lengthOf`. */
   raw(bytes: Uint8Array): this {
-    this.#chunks.push(bytes)
-    this.#byteLength += bytes.byteLength
+    if (bytes.byteLength <= MAX_JOINED_BYTES) {
+      for (const byte of bytes) this.#joined.push(byte)
+      return this
+    }
+    this.#endJoined()
+    this.#addChunk(bytes)
     return this
   }
 
   finish(): Uint8Array {
-    return new Uint8Array(Buffer.concat(this.#chunks, this.#byteLength))
+    if (this.#chunks.length === 0) return new Uint8Array(this.#joined)
+    this.#endJoined()
+    return new Uint8Array(Buffer.concat(this.#chunks, this.#chunkBytes))
   }
 
-  #append(bytes: readonly number[]): this {
-    return this.raw(Uint8Array.from(bytes))
+  #endJoined(): void {
+    this.#addChunk(new Uint8Array(this.#joined))
+    this.#joined = []
+  }
+
+  #addChunk(bytes: Uint8Array): void {
+    this.#chunks.push(bytes)
+    this.#chunkBytes += bytes.byteLength
   }
 }
 

@@ -1,0 +1,125 @@
+/**
+ * The names that nodes use and produce, as numbers of a table: a pass over 100,000 nodes makes no strings and no sets of them.
+ */
+import { NumberList } from '../../number_list.js'
+import { NameTable } from '../name_table.js'
+import type { Message, TextVisit } from '../protobuf/message.js'
+import { fieldNumber } from '../schema.js'
+import type { Node } from './types.js'
+
+const INPUT = fieldNumber('NodeProto', 'input')
+const OUTPUT = fieldNumber('NodeProto', 'output')
+/** Bit sets of fields. */
+export const INPUTS = 1 << INPUT
+const NAMES = INPUTS | (1 << OUTPUT)
+const ATTRIBUTE = 1 << fieldNumber('NodeProto', 'attribute')
+
+/** Makes no Graph objects: most nodes have no subgraph. */
+export function hasSubgraphs({ message }: Node): boolean {
+  return message.hasInside('attribute', 'g', 'graphs')
+}
+
+/**
+ * Visits the names of the inputs and outputs of a node that are not empty.
+ *
+ * @returns true for a node with subgraphs
+ */
+export function visitNames(node: Node, input: NameVisit, output: NameVisit): boolean {
+  const visit: TextVisit = (bytes, start, end, field) => {
+    if (end > start) (field === INPUT ? input : output)(bytes, start, end)
+  }
+  return (node.message.eachText(NAMES, visit) & ATTRIBUTE) !== 0 && hasSubgraphs(node)
+}
+
+type NameVisit = (bytes: Uint8Array, start: number, end: number) => void
+
+/** The number of the last text of a field, as in `Message.text`. */
+export function numberOfField(table: NameTable, message: Message, field: string): number {
+  let number = -1
+  message.eachText(1 << fieldNumber(message.type, field), (bytes, start, end) => {
+    number = table.numberOf(bytes, start, end)
+  })
+  return number < 0 ? table.numberOfText('') : number
+}
+
+/** Lists of numbers in one array. */
+class NumberLists {
+  readonly #numbers = new NumberList(Uint32Array)
+  readonly #ends = new NumberList(Uint32Array)
+
+  push(number: number): void {
+    this.#numbers.push(number)
+  }
+
+  endList(): void {
+    this.#ends.push(this.#numbers.length)
+  }
+
+  /** The number of lists. */
+  get length(): number {
+    return this.#ends.length
+  }
+
+  /** Offset of the first number of a list. */
+  start(list: number): number {
+    return list === 0 ? 0 : this.#ends.at(list - 1)
+  }
+
+  end(list: number): number {
+    return this.#ends.at(list)
+  }
+
+  at(offset: number): number {
+    return this.#numbers.at(offset)
+  }
+
+  /**
+   * The lists with each number, once for each time that it is there: those of a number are `lists[starts[number], starts[number + 1])`.
+   *
+   * @param count - above all numbers
+   */
+  inverted(count: number): { readonly starts: Uint32Array; readonly lists: Uint32Array } {
+    const starts = new Uint32Array(count + 1)
+    for (let at = 0; at < this.#numbers.length; at++) starts[this.at(at) + 1]! += 1
+    for (let number = 0; number < count; number++) starts[number + 1]! += starts[number]!
+    const next = starts.slice()
+    const lists = new Uint32Array(this.#numbers.length)
+    for (let list = 0; list < this.#ends.length; list++)
+      for (let at = this.start(list); at < this.end(list); at++) lists[next[this.at(at)]!++] = list
+    return { starts, lists }
+  }
+}
+
+export class NodeNames {
+  readonly table = new NameTable()
+  /** For each node the names that it or its subgraphs use; no empty ones. */
+  readonly used = new NumberLists()
+  /** For each node the names of its outputs; no empty ones. */
+  readonly made = new NumberLists()
+
+  /** @param inside - names that the subgraphs of a node take from outside */
+  constructor(nodes: Iterable<Node>, inside: (node: Node) => Iterable<string> = usedInside) {
+    const { table, used, made } = this
+    const use: NameVisit = (bytes, start, end) => used.push(table.numberOf(bytes, start, end))
+    const make: NameVisit = (bytes, start, end) => made.push(table.numberOf(bytes, start, end))
+    for (const node of nodes) {
+      if (visitNames(node, use, make)) for (const name of inside(node)) used.push(table.numberOfText(name))
+      used.endList()
+      made.endList()
+    }
+  }
+}
+
+/** Names that a node uses: its inputs, and names that its subgraphs take from outside. */
+export function* usedNames(node: Node): Generator<string> {
+  for (const name of node.inputs) if (name !== '') yield name
+  if (hasSubgraphs(node)) yield* usedInside(node)
+}
+
+function* usedInside(node: Node): Generator<string> {
+  // Also yields names that the subgraph itself defines, which is harmless: no outer node produces the same name.
+  for (const graph of node.subgraphs) {
+    for (const inner of graph.nodes) yield* usedNames(inner)
+    for (const { name } of graph.outputs) yield name
+  }
+}
