@@ -2,7 +2,8 @@
 import { isAbsolute, posix } from 'node:path'
 import type { ByteSource } from '../../../bytes/source.js'
 import { nameOfLocation } from '../external/files.js'
-import type { Message, MessageFile } from '../protobuf/message.js'
+import type { MessageFile } from '../protobuf/edited_bytes.js'
+import type { Message } from '../protobuf/message.js'
 import { LOCATION_EXTERNAL } from '../schema.js'
 import { denseFields } from '../tensor/fields.js'
 

@@ -1,10 +1,10 @@
 /**
- * Bytes of short messages after edits. As lists of fields the nodes and types of a large graph would take ten times the memory of their
+ * The file of messages, and bytes of short ones after edits. As lists of fields the nodes and types of a large graph would take ten times the memory of their
  * bytes. The bytes are in blocks, each of which is freed with the last message in it.
  */
 import { MemorySource } from '../../../bytes/memory.js'
+import type { ByteSource } from '../../../bytes/source.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
-import type { MessageFile } from './message.js'
 import { LENGTH, WireCursor } from './wire.js'
 import { varintBytes } from './wire_writer.js'
 
@@ -12,6 +12,17 @@ import { varintBytes } from './wire_writer.js'
 export const MAX_EDITED_BYTES = 512
 
 const BLOCK_BYTES = 64 * 1024
+
+/** State shared by the messages of a file: its bytes, one cursor, and the open external files. */
+export interface MessageFile {
+  readonly source: ByteSource
+  readonly cursor: WireCursor
+  /** Open files of external data by location. */
+  readonly files: ReadonlyMap<string, ByteSource>
+  readonly depthLimit: number
+  /** Bytes of edited messages; made at the first edit. */
+  edited?: EditedBytes
+}
 
 export class EditedBytes {
   readonly #original: MessageFile

@@ -5,7 +5,6 @@
  * Protobuf runtimes parse whole messages and may reorder fields, so they can neither skip payloads nor keep the bytes.
  */
 import { MemorySource } from '../../../bytes/memory.js'
-import type { ByteSource } from '../../../bytes/source.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
 import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
@@ -22,7 +21,7 @@ import {
   type MessageName,
 } from '../schema.js'
 import { type PlannedMessage, planSparse, planTensor } from '../tensor/plan.js'
-import { EditedBytes, isText, MAX_EDITED_BYTES } from './edited_bytes.js'
+import { EditedBytes, isText, MAX_EDITED_BYTES, type MessageFile } from './edited_bytes.js'
 import { checkInt64, checkText, checkTexts } from './field_input.js'
 import { type Chunk, FieldLists, type Item, type Listed, type Scalar } from './field_lists.js'
 import { canBe } from './message_kind.js'
@@ -30,17 +29,6 @@ import { Segments } from './segments.js'
 import { checkTinyMessages } from './tiny_messages.js'
 import { eachField, holdRange, LENGTH, WireCursor, walkSourceSync } from './wire.js'
 import { WireWriter } from './wire_writer.js'
-
-/** State shared by the messages of a file: its bytes, one cursor, and the open external files. */
-export interface MessageFile {
-  readonly source: ByteSource
-  readonly cursor: WireCursor
-  /** Open files of external data by location. */
-  readonly files: ReadonlyMap<string, ByteSource>
-  readonly depthLimit: number
-  /** Bytes of edited messages; made at the first edit. */
-  edited?: EditedBytes
-}
 
 /** The file and range of a message that was read. */
 export interface MessageOrigin {
