@@ -206,3 +206,17 @@ it('draws a full bar for the worst weight, and hardly one for the best', async (
   const lengths = [...stdout.matchAll(/ ([▏▎▍▌▋▊▉█]+)\n/g)].map(([, bar]) => bar!.length)
   expect(lengths).toEqual([20, 1])
 })
+
+it('draws no bar where every weight stays exact', async () => {
+  const path = join(folder, 'model.onnx')
+  const model = OnnxModel.create()
+  const { graph } = model
+  graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 2] })
+  graph.setInitializer('w', tensor(Float32Array.of(0.5, 1, 2, 4), { shape: [2, 2] }))
+  graph.addNode({ opType: 'MatMul', inputs: ['x', 'w'], outputs: ['y'] })
+  graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [1, 2] })
+  await save(path, model)
+  const { stdout } = await runCli(['compress', path, '--to', 'fp16', '--sensitivity'])
+  expect(stdout).toContain('exact')
+  expect(stdout).toContain('full: 6.0 dB')
+})

@@ -5,7 +5,7 @@ import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
 
 const BAR_WIDTH = 20
-/** A full bar stands for at least so many decibels, so that small differences look small: 6 decibels are twice the error. */
+/** Decibels of the longest bar, at least, so that small differences look small: 6 decibels are twice the error. */
 const LEAST_SPAN = 6
 /** Blocks of one to eight eighths. */
 const EIGHTHS = '▏▎▍▌▋▊▉█'
@@ -14,8 +14,8 @@ const EIGHTHS = '▏▎▍▌▋▊▉█'
 export function errorTable(to: string, errors: readonly WeightError[], { colors, width }: Terminal): string {
   if (errors.length === 0) return `${to}: no weight would change\n`
   const finite = errors.map(({ sqnr }) => sqnr).filter(Number.isFinite)
-  const best = Math.max(...finite.slice(-1))
-  const span = Math.max(LEAST_SPAN, best - Math.min(best, ...finite.slice(0, 1)))
+  const [worst = 0, best = worst] = [finite.at(0), finite.at(-1)]
+  const span = Math.max(LEAST_SPAN, best - worst)
   const rows = errors.map(({ name, opType, max, rms, sqnr }) => [
     printable(name),
     opType,
