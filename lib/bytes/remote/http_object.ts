@@ -4,11 +4,11 @@
  */
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
+import { finished } from 'node:stream/promises'
 import { whenAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { DEFAULT_INPUT_BYTES } from '../receive.js'
-import { unfilledBytes } from '../view_limit.js'
 import { RedirectGuard } from './redirect_guard.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
 import { RETRYABLE_STATUS } from './retry.js'
@@ -282,25 +282,20 @@ async function receiveBytes(response: IncomingMessage, maxBytes: number): Promis
     response.destroy()
     throw tooLong()
   }
-  // Node's parser ends a body at its announced length, so it fits.
-  const bytes = announced > 0 ? unfilledBytes(announced) : undefined
+  const bytes = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined
   const chunks: Uint8Array[] = []
   let length = 0
   // Not by `for await`, which takes longer for each chunk than copying it.
-  await new Promise<void>((resolve, reject) => {
-    response.on('data', (chunk: Uint8Array) => {
-      if (length + chunk.byteLength > maxBytes) {
-        reject(tooLong())
-        response.destroy()
-        return
-      }
-      if (bytes) bytes.set(chunk, length)
-      else chunks.push(chunk)
-      length += chunk.byteLength
-    })
-    response.on('end', resolve)
-    response.on('error', reject)
+  response.on('data', (chunk: Uint8Array) => {
+    if (length + chunk.byteLength > (bytes?.byteLength ?? maxBytes)) {
+      response.destroy(tooLong())
+      return
+    }
+    if (bytes) bytes.set(chunk, length)
+    else chunks.push(chunk)
+    length += chunk.byteLength
   })
+  await finished(response)
   return bytes ? bytes.subarray(0, length) : Buffer.concat(chunks, length)
 }
 
