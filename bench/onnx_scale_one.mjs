@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { check, open, save } from '../dist/index.js'
 import { importFrom } from '../scripts/optional_package.mjs'
+import { peakBytes } from '../scripts/peak_memory.mjs'
 
 const [peer, path, name, saved, folder] = process.argv.slice(2)
 const WIDE = { kind: 'tensor', dtype: 'float32', shape: ['N', 4] }
@@ -76,6 +77,4 @@ const run = peer === 'protobufjs' ? await makeProtobufjs() : tilework
 const before = process.cpuUsage()
 await run()
 const { user, system } = process.cpuUsage(before)
-// Not the system's maximum of the process, which counts the parent's memory from before the program was started.
-const peakKib = Number(/VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1])
-console.log(JSON.stringify({ seconds: (user + system) / 1e6, peakMib: peakKib / 1024 }))
+console.log(JSON.stringify({ seconds: (user + system) / 1e6, peakMib: peakBytes() / 1024 ** 2 }))

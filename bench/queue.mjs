@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { registerScheme } from '../dist/index.js'
 import { convertQueued, openQueue, submitFiles } from '../dist/queue.js'
+import { peakBytes } from '../scripts/peak_memory.mjs'
 import { NO_REDIS, REDIS_PROGRAM, RedisServer } from '../test/queue/servers.mjs'
 import { report } from './rounds.mjs'
 
@@ -93,7 +94,7 @@ async function fill(url, client, count) {
       'ms',
     ),
     row('submit of the list until the first file is done', firstMs / 1000, 's'),
-    row('memory of the submitting process, at most', process.resourceUsage().maxRSS / 1024, 'MiB'),
+    row('memory of the submitting process, at most', peakBytes() / 1024 ** 2, 'MiB'),
   ]
 }
 

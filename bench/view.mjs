@@ -3,22 +3,14 @@
  * summary and to a heat map or a graph, and the memory of server and page. Needs Chromium; `TILEWORK_CHROMIUM` names it.
  */
 import { spawn } from 'node:child_process'
-import {
-  closeSync,
-  existsSync,
-  ftruncateSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, existsSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import { save } from '../dist/index.js'
 import { OnnxModel } from '../dist/onnx.js'
 import { onnxToTmfile } from '../dist/tmfile.js'
+import { peakBytes } from '../scripts/peak_memory.mjs'
 import { ROOT } from '../scripts/toolchain.mjs'
 import { report } from './rounds.mjs'
 
@@ -137,8 +129,7 @@ async function measureOnce(browser, path, { hash, shown }) {
     await session.send('Performance.enable')
     const { metrics } = await session.send('Performance.getMetrics')
     const heap = metrics.find(({ name }) => name === 'JSHeapUsedSize').value
-    const status = readFileSync(`/proc/${server.pid}/status`, 'utf8')
-    const peak = Number(/VmHWM:\s+(\d+)/.exec(status)[1]) * 1024
+    const peak = peakBytes(server.pid)
     await page.close()
     const times = {
       'ms to the address': ready,

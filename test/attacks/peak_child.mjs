@@ -2,9 +2,9 @@
  * `node peak_child.mjs DIST CALL FILE`: prints by how many bytes the peak memory of the process grows in one call of the library, or in
  * one run of the command line whose output goes nowhere.
  */
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { peakBytes } from '../../scripts/peak_memory.mjs'
 
 const [, , dist, call, file] = process.argv
 const imported = (name) => import(pathToFileURL(join(dist, name)).href)
@@ -28,10 +28,3 @@ const calls = {
 const before = peakBytes()
 await calls[call]()
 print(String(peakBytes() - before))
-
-/** On Linux `maxRSS` of a process starts with that of its parent, which may be larger than all that is measured here. */
-function peakBytes() {
-  const status = '/proc/self/status'
-  const [, peak] = existsSync(status) ? (/VmHWM:\s+(\d+)/.exec(readFileSync(status, 'latin1')) ?? []) : []
-  return 1024 * Number(peak ?? process.resourceUsage().maxRSS)
-}
