@@ -9,10 +9,13 @@ import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 /** Finds a tensor of one file. */
 export type TensorByName = (name: string) => Tensor | undefined
 
+/** Bits of the codes in blocks, which their names have. */
+export const BLOCK_BITS = [2, 4, 8] as const
+
 /** Ends of the names of codes, and what stands before the names of what belongs to them. */
 const CODES_ENDS: readonly (readonly [end: string, base: string])[] = [
   ['_quantized', ''],
-  ...[2, 4, 8].flatMap((bits): [string, string][] => [
+  ...BLOCK_BITS.flatMap((bits): [string, string][] => [
     [`_DQ_Q${bits}`, '_DQ'],
     [`_Q${bits}`, ''],
   ]),
@@ -47,7 +50,12 @@ export async function quantizationOf(
   }
 }
 
-function besideOf(name: string, what: 'scale' | 'zero_point', find: TensorByName): DenseTensor | undefined {
+/** The scales or zero points of the codes with a name. */
+export function besideOf(
+  name: string,
+  what: 'scale' | 'zero_point',
+  find: TensorByName,
+): DenseTensor | undefined {
   const [end, base] = CODES_ENDS.find(([each]) => name.endsWith(each)) ?? ['', '']
   for (const start of [name, name.slice(0, name.length - end.length) + base]) {
     for (const number of ['', 's']) {

@@ -8,21 +8,12 @@ import { asStored, StoredTensor } from '../../tensor/dense.js'
 import { dequantizeSigned } from '../../tensor/quantize.js'
 import { slice } from '../../tensor/slice.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
-import { numbersOf, type TensorByName } from './named_quantization.js'
-
-/** Bits of a code that those operators allow, and their types. */
-const CODE_TYPES: Readonly<Record<string, { readonly bits: number; readonly dtype: Dtype }>> = {
-  _Q2: { bits: 2, dtype: 'uint2' },
-  _Q4: { bits: 4, dtype: 'uint4' },
-  _Q8: { bits: 8, dtype: 'uint8' },
-}
+import { BLOCK_BITS, besideOf, numbersOf, type TensorByName } from './named_quantization.js'
 
 /** How packed codes belong to a weight. */
 interface PackedForm {
   readonly codes: DenseTensor
-  readonly weight: string
-  readonly bits: number
-  readonly dtype: Dtype
+  readonly bits: (typeof BLOCK_BITS)[number]
   /** Rows of the codes, and numbers of a row that belong to the weight. */
   readonly rows: number
   readonly k: number
@@ -32,8 +23,8 @@ interface PackedForm {
 
 /** @returns undefined where `codes` are not the packed codes of `weight`, by name, type or shape */
 export function packedForm(codes: Tensor, weight: Tensor): PackedForm | undefined {
-  const { bits, dtype } = CODE_TYPES[codes.name.slice(weight.name.length)] ?? {}
-  if (bits === undefined || dtype === undefined || !codes.name.startsWith(weight.name)) return undefined
+  const bits = BLOCK_BITS.find((each) => codes.name === `${weight.name}_Q${each}`)
+  if (bits === undefined) return undefined
   if (codes.kind !== 'dense' || codes.dtype !== 'uint8' || weight.kind !== 'dense') return undefined
   const { shape } = weight
   const isMatrix = shape.length >= 2 && shape.slice(0, -2).every((extent) => extent === 1)
@@ -45,7 +36,7 @@ export function packedForm(codes: Tensor, weight: Tensor): PackedForm | undefine
   const isTransposed = codes.shape.length === 3 && last === rows && first <= held
   const k = isTransposed ? first : last
   if ((isTransposed ? last : first) !== rows || k > held) return undefined
-  return { codes, weight: weight.name, bits, dtype, rows, k, isTransposed }
+  return { codes, bits, rows, k, isTransposed }
 }
 
 /**
@@ -56,9 +47,8 @@ export function packedForm(codes: Tensor, weight: Tensor): PackedForm | undefine
  */
 export async function packedWeight(form: PackedForm, find: TensorByName): Promise<DenseTensor | undefined> {
   const { codes, bits, rows, k, isTransposed } = form
-  const scales = find(`${form.weight}_scales`)
-  if (scales?.kind !== 'dense' || !scales.hasData || scales.size === 0 || scales.size % rows !== 0)
-    return undefined
+  const scales = besideOf(codes.name, 'scale', find)
+  if (!scales || scales.size === 0 || scales.size % rows !== 0) return undefined
   const held = (codes.size / rows) * (8 / bits)
   const blocks = scales.size / rows
   if (held % blocks !== 0) return undefined
@@ -75,8 +65,9 @@ export async function packedWeight(form: PackedForm, find: TensorByName): Promis
 }
 
 /** Rows of `held` codes as a matrix; where the weight has them as columns, as its columns in the order of memory. */
-function unpacked(tensor: DenseTensor, { dtype, rows, isTransposed }: PackedForm, held: number): DenseTensor {
+function unpacked(tensor: DenseTensor, { bits, rows, isTransposed }: PackedForm, held: number): DenseTensor {
   const { source, start, name } = asStored(tensor)
+  const dtype: Dtype = `uint${bits}`
   return isTransposed
     ? new StoredTensor({ source, start, name, dtype, shape: [held, rows], layout: 'fb' })
     : new StoredTensor({ source, start, name, dtype, shape: [rows, held] })
@@ -94,8 +85,8 @@ async function zeroPointsOf(
   find: TensorByName,
 ): Promise<readonly number[] | undefined> {
   const { bits, rows } = form
-  const found = find(`${form.weight}_zero_points`)
-  if (found?.kind !== 'dense' || !found.hasData) return undefined
+  const found = besideOf(form.codes.name, 'zero_point', find)
+  if (!found) return undefined
   if (found.dtype !== 'uint8') return found.size === rows * blocks ? numbersOf(found) : undefined
   // Each row begins with a byte of its own.
   const held = (found.size / rows) * (8 / bits)
