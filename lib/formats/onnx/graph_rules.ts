@@ -9,6 +9,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import { NumberList, OffsetList } from '../number_list.js'
+import { NumberLists } from '../number_lists.js'
 import type { Report } from '../report.js'
 import { NameTable } from './name_table.js'
 import { checkTinyMessages } from './protobuf/tiny_messages.js'
@@ -85,31 +86,13 @@ class FieldRanges {
   }
 }
 
-/** Lists of name numbers, one list per node. */
-class NodeNames {
-  readonly numbers = new NumberList(Uint32Array)
-  readonly #ends = new NumberList(Uint32Array)
-
-  endNode(): void {
-    this.#ends.push(this.numbers.length)
-  }
-
-  start(node: number): number {
-    return node === 0 ? 0 : this.#ends.at(node - 1)
-  }
-
-  end(node: number): number {
-    return this.#ends.at(node)
-  }
-}
-
 /** A graph or function body, with nodes as lists of name numbers. */
 class Scope {
   readonly path: string
   /** Unique number, from 1. */
   readonly number: number
-  readonly inputs = new NodeNames()
-  readonly outputs = new NodeNames()
+  readonly inputs = new NumberLists()
+  readonly outputs = new NumberLists()
   /** Byte offsets of the nodes. */
   readonly offsets = new NumberList(Float64Array)
   /** Names defined here, and for each the number of the enclosing scope that defines it too, or 0. */
@@ -126,8 +109,8 @@ class Scope {
   }
 
   endNode(): void {
-    this.inputs.endNode()
-    this.outputs.endNode()
+    this.inputs.endList()
+    this.outputs.endList()
   }
 
   pathOf(node: number): string {
@@ -197,7 +180,7 @@ class Definitions {
   #setProducers({ outputs, nodeCount }: Scope, markOf: (node: number) => number): void {
     for (let node = 0; node < nodeCount; node++) {
       for (let at = outputs.start(node); at < outputs.end(node); at++)
-        this.#nodes.set(outputs.numbers.at(at), markOf(node))
+        this.#nodes.set(outputs.at(at), markOf(node))
     }
   }
 
@@ -331,7 +314,7 @@ class GraphWalker {
     const { outputs, offsets } = scope
     for (let node = 0; node < scope.nodeCount; node++) {
       for (let at = outputs.start(node); at < outputs.end(node); at++)
-        this.#define(scope, outputs.numbers.at(at), offsets.at(node), 'output of a node')
+        this.#define(scope, outputs.at(at), offsets.at(node), 'output of a node')
     }
     for (const { range: graph, path } of subgraphs) yield* this.#graph(graph, path, depth + 3)
   }
@@ -364,8 +347,8 @@ class GraphWalker {
     }
   }
 
-  #put({ numbers }: NodeNames, name: number): void {
-    if (name !== this.#noName) numbers.push(name)
+  #put(names: NumberLists, name: number): void {
+    if (name !== this.#noName) names.push(name)
   }
 
   /** Adds the graphs of an attribute of the last node of the scope. */
@@ -390,7 +373,7 @@ class GraphWalker {
     let isSorted = true
     for (let node = 0; node < nodeCount; node++) {
       for (let at = inputs.start(node); at < inputs.end(node); at++) {
-        const name = inputs.numbers.at(at)
+        const name = inputs.at(at)
         const producer = this.#definitions.producerOf(name)
         if (producer >= 0) isSorted &&= producer < node
         else if (!this.#definitions.has(name)) this.#missing(scope, node, name)
@@ -613,7 +596,7 @@ function firstOfCycle({ inputs, nodeCount }: Scope, definitions: Definitions): n
   function eachUse(visit: (producer: number, user: number) => void): void {
     for (let user = 0; user < nodeCount; user++) {
       for (let at = inputs.start(user); at < inputs.end(user); at++) {
-        const producer = definitions.producerOf(inputs.numbers.at(at))
+        const producer = definitions.producerOf(inputs.at(at))
         if (producer >= 0) visit(producer, user)
       }
     }

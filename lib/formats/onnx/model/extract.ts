@@ -16,7 +16,7 @@ import { type EditableModel, removeUncalledFunctions } from './function_edits.js
 import { GRAPHS } from './graph.js'
 import { annotatedNames, FIRST_IR_WITH_FREE_INITIALIZERS, removeInitializers } from './graph_passes.js'
 import { ProtoNode } from './node.js'
-import { NodeNames, numberOfField } from './node_names.js'
+import { NO_NODE, NodeNames, numberOfField } from './node_names.js'
 import type { Graph, InitializerField, Node, ValueType } from './types.js'
 import { readValueType, writeValueType } from './value_type.js'
 
@@ -53,10 +53,12 @@ class WholeGraph {
   readonly graph: Graph
   readonly names: NodeNames
   readonly initializers: ReadonlyMap<string, InitializerField>
+  readonly #producers: Int32Array
 
   constructor(graph: Graph) {
     this.graph = graph
     this.names = new NodeNames(this.nodes(), outerNames)
+    this.#producers = producersOf(this.names)
     const fields = INITIALIZER_LISTS.flatMap((list) => graph.initializerFields(list))
     // The first of equal names wins.
     this.initializers = new Map(fields.reverse().map((each) => [each.name, each]))
@@ -66,17 +68,19 @@ class WholeGraph {
     for (const field of this.graph.message.eachOf('node')) yield ProtoNode.of(field as Message, GRAPHS)
   }
 
-  /** The first node with each name among its outputs. */
-  producers(): Int32Array {
-    const { table, made } = this.names
-    const producers = new Int32Array(table.length).fill(NO_NODE)
-    for (let node = made.length - 1; node >= 0; node--)
-      for (let at = made.start(node); at < made.end(node); at++) producers[made.at(at)] = node
-    return producers
+  /** The first node with a name among its outputs, or `NO_NODE`. @param name - its number; -1 for none */
+  producerOf(name: number): number {
+    // Names of the caller are added to the table later.
+    return this.#producers[name] ?? NO_NODE
   }
 }
 
-const NO_NODE = -1
+function producersOf({ table, made }: NodeNames): Int32Array {
+  const producers = new Int32Array(table.length).fill(NO_NODE)
+  for (let node = made.length - 1; node >= 0; node--)
+    for (let at = made.start(node); at < made.end(node); at++) producers[made.at(at)] = node
+  return producers
+}
 
 function* outerNames(node: Node): Generator<string> {
   for (const graph of node.subgraphs) yield* graph.outerNames()
@@ -86,12 +90,11 @@ function* outerNames(node: Node): Generator<string> {
 function endsOf(whole: WholeGraph, list: string, given: readonly string[]): readonly string[] {
   const what = `The ${list} of extract`
   const names = readInput(what, () => [...checkTexts(what, given)])
-  const producers = whole.producers()
   const seen = new Set<string>()
   for (const name of checkTexts(what, names)) {
     if (seen.has(name)) throw wrong(`${valueText(name)} occurs twice among the ${list}`)
     seen.add(name)
-    const isProduced = (producers[whole.names.table.find(name)] ?? NO_NODE) !== NO_NODE
+    const isProduced = whole.producerOf(whole.names.table.find(name)) !== NO_NODE
     if (isProduced || whole.graph.inputNames.has(name) || whole.initializers.has(name)) continue
     const known = whole.graph.values().map((value) => value.name)
     const message = `The graph has no value ${valueText(name)}${nearestText(name, known)}`
@@ -121,14 +124,13 @@ function neededPart(whole: WholeGraph, inputs: readonly string[], outputs: reado
   const { table, used, made } = whole.names
   const waiting = outputs.map((name) => table.numberOfText(name))
   const cuts = inputs.map((name) => table.numberOfText(name))
-  const producers = whole.producers()
   const nodes = new Uint8Array(made.length)
   const [isInput, names, produced] = [0, 1, 2].map(() => new Uint8Array(table.length)) as Marks
   for (const name of cuts) isInput[name] = names[name] = 1
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     if (names[name] === 1) continue
     names[name] = 1
-    const producer = producers[name]!
+    const producer = whole.producerOf(name)
     if (producer === NO_NODE) checkIsThere(whole, table.text(name))
     else if (nodes[producer] === 0) {
       nodes[producer] = 1

@@ -1,7 +1,7 @@
 /** Topological order of nodes: each follows the producers of the values that it or its subgraphs use. */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
-import { NodeNames } from './node_names.js'
+import { NO_NODE, NodeNames } from './node_names.js'
 import type { Node } from './types.js'
 
 /**
@@ -59,8 +59,6 @@ function sortedBy({ table, used, made }: NodeNames, count: number): readonly num
   }
   return order
 }
-
-const NO_NODE = -1
 
 /** The nodes in topological order. @throws TileworkError as `sortedNodes` */
 export function orderedNodes(nodes: readonly Node[]): readonly Node[] {
