@@ -57,6 +57,11 @@ export class ViewedPage {
     for (const file of this.#files) file.close()
   }
 
+  /** Tabs that stay open would share the processor with the next test. */
+  async closeTabs(): Promise<void> {
+    for (const context of this.#browser.contexts()) await context.close()
+  }
+
   /** A new tab with a view, once it has stopped loading. */
   async show(hash: string, { width = 1280, scheme = 'light' }: Screen = {}): Promise<Page> {
     const page = await this.#browser.newPage({

@@ -62,8 +62,12 @@ export function CellGrid(props: Props) {
         width={columns * width}
         height={rows * HEIGHT}
         viewBox={`0 0 ${columns * width} ${rows * HEIGHT}`}
-        onPointerMove={(event) => onSlot(cellAt(event)?.slot)}
-        onPointerLeave={() => onSlot(undefined)}
+        onPointerMove={(event) => {
+          if (hasMoved(event)) onSlot(cellAt(event)?.slot)
+        }}
+        onPointerLeave={(event) => {
+          if (hasMoved(event)) onSlot(undefined)
+        }}
         onClick={(event) => {
           const cell = cellAt(event)
           if (cell) onOpen?.(cell.slot)
@@ -83,6 +87,16 @@ export function CellGrid(props: Props) {
       </svg>
     </div>
   )
+}
+
+/** Where the pointer was last seen, in pixels of the screen. */
+const seen = { x: NaN, y: NaN }
+
+/** False if the page moved under a pointer that rests: browsers send events then too, and those must not move the mark. */
+function hasMoved({ screenX: x, screenY: y }: PointerEvent): boolean {
+  const moved = x !== seen.x || y !== seen.y
+  Object.assign(seen, { x, y })
+  return moved
 }
 
 function cellWidth(cells: readonly GridCell[]): number {
