@@ -23,8 +23,8 @@ export class NameTable {
   #slots = new Uint32Array(FIRST_SLOTS)
   /** The text that is looked for. */
   readonly #text = new Uint8Array(SHORT_TEXT)
-  /** The last text that was found: an edit asks for one name several times. */
-  #lastText = ''
+  /** The last text that was looked for, and its number: an edit asks for one name several times. */
+  #lastText: string | undefined
   #last = -1
 
   get length(): number {
@@ -40,6 +40,7 @@ export class NameTable {
     const slot = this.#slotOf(bytes, start, end, hash)
     const found = this.#slots[slot]!
     if (found > 0) return found - 1
+    this.#lastText = undefined
     this.#bytes.appendShort(bytes, start, end)
     this.#ends.push(this.#bytes.length)
     this.#hashes.push(hash)
@@ -49,6 +50,7 @@ export class NameTable {
   }
 
   numberOfText(text: string): number {
+    if (text === this.#lastText && this.#last >= 0) return this.#last
     const bytes = this.#encoded(text)
     return this.numberOf(bytes, 0, bytes === this.#text ? text.length : bytes.byteLength)
   }
@@ -56,13 +58,10 @@ export class NameTable {
   /** The number of a text; -1 for one that is not in the table, as for a caller's value that is no text. */
   find(text: string): number {
     if (typeof text !== 'string') return -1
-    if (this.#last >= 0 && text === this.#lastText) return this.#last
-    const found = this.#find(text)
-    if (found >= 0) {
-      this.#lastText = text
-      this.#last = found
-    }
-    return found
+    if (text === this.#lastText) return this.#last
+    this.#last = this.#find(text)
+    this.#lastText = text
+    return this.#last
   }
 
   #find(text: string): number {

@@ -4,10 +4,11 @@
  * Without it each look-up would visit all nodes. It is built on first use and updated by the edits of the graph and its
  * nodes; any other edit of the message leaves it out of date (see `edits`), and the graph builds a new one.
  */
+import type { NumberList } from '../../number_list.js'
 import { NameTable } from '../name_table.js'
 import { isText } from '../protobuf/edited_bytes.js'
 import type { Message } from '../protobuf/message.js'
-import { INPUTS, numberOfField, visitNames } from './node_names.js'
+import { hasSubgraphs, INPUTS, numbersOfField, visitNames, visitNamesOfAll } from './node_names.js'
 import type { Graph, InitializerField, Node, Use } from './types.js'
 
 /** Lists of a GraphProto whose messages refer to a value by name, and the field with the name. */
@@ -47,6 +48,31 @@ class Column<T> {
   }
 }
 
+/** Messages of a list by the numbers of their names. */
+class Declared {
+  readonly #message: Message
+  readonly #list: string
+  /** The number of each message; undefined once their objects were asked for, which a large graph has by the hundred thousand. */
+  #numbers: NumberList | undefined
+  readonly #column = new Column<Some<Message>>()
+
+  constructor(message: Message, list: string, numbers: NumberList) {
+    this.#message = message
+    this.#list = list
+    this.#numbers = numbers
+  }
+
+  get column(): Column<Some<Message>> {
+    const numbers = this.#numbers
+    if (numbers === undefined) return this.#column
+    this.#numbers = undefined
+    const messages = this.#message.messages(this.#list)
+    // One that was appended since is added by its own edit.
+    for (let at = 0; at < numbers.length; at++) addItem(this.#column, numbers.at(at), messages[at]!)
+    return this.#column
+  }
+}
+
 export class GraphNames {
   /** Edit count of the graph's message that the index matches. */
   edits: number
@@ -59,27 +85,24 @@ export class GraphNames {
   readonly #producers = new Column<Some<Node>>()
   readonly #users = new Column<Some<Node>>()
   readonly #initializers = new Column<InitializerField>()
-  readonly #declared: Readonly<Record<NamedList, Column<Some<Message>>>> = {
-    input: new Column(),
-    output: new Column(),
-    value_info: new Column(),
-    quantization_annotation: new Column(),
-  }
-  readonly #columns: readonly Pick<Column<unknown>, 'move'>[] = [
-    this.#producers,
-    this.#users,
-    this.#initializers,
-    ...Object.values(this.#declared),
-  ]
+  readonly #declared: Readonly<Record<NamedList, Declared>>
+  readonly #lists: readonly Declared[]
   /** Names of inputs and outputs in file order, made when they are asked for. */
   readonly #ends: Partial<Record<NamedList, Set<string>>> = {}
 
   constructor(graph: Graph, initializers: readonly InitializerField[]) {
-    this.edits = graph.message.edits
-    this.#message = graph.message
-    for (const [list, field] of NAMED_FIELDS)
-      for (const message of graph.message.messages(list))
-        addItem(this.#declared[list], numberOfField(this.#table, message, field), message)
+    const { message } = graph
+    this.edits = message.edits
+    this.#message = message
+    const declare = (list: NamedList): Declared =>
+      new Declared(message, list, numbersOfField(this.#table, message, list, NAMED_LISTS[list]))
+    this.#declared = {
+      input: declare('input'),
+      output: declare('output'),
+      value_info: declare('value_info'),
+      quantization_annotation: declare('quantization_annotation'),
+    }
+    this.#lists = Object.values(this.#declared)
     let isRepeated = false
     for (const each of initializers) {
       const name = this.#table.numberOfText(each.name)
@@ -88,7 +111,22 @@ export class GraphNames {
       else this.#initializers.set(name, each)
     }
     this.repeatsInitializers = isRepeated
-    for (const node of graph.nodes) this.add(node)
+    this.#addAll(graph)
+  }
+
+  /** As `add` for each node. */
+  #addAll({ message, nodes }: Graph): void {
+    const table = this.#table
+    let at = 0
+    visitNamesOfAll(
+      message,
+      (bytes, start, end) => addItem(this.#users, table.numberOf(bytes, start, end), nodes[at]!),
+      (bytes, start, end) => addItem(this.#producers, table.numberOf(bytes, start, end), nodes[at]!),
+      (hasAttributes) => {
+        const node = nodes[at++]!
+        if (hasAttributes && hasSubgraphs(node)) this.subgraphs.set(node, node.subgraphs)
+      },
+    )
   }
 
   get inputs(): ReadonlySet<string> {
@@ -109,18 +147,18 @@ export class GraphNames {
 
   /** Messages of a list that refer to the name. */
   declarations(list: NamedList, name: string): readonly Message[] {
-    return listOf(this.#declared[list].at(this.#table.find(name)))
+    return listOf(this.#declared[list].column.at(this.#table.find(name)))
   }
 
   /** The ValueInfoProto of a name; inputs win over outputs, outputs over `value_info`. */
   declared(name: string): Message | undefined {
     const number = this.#table.find(name)
     const { input, output, value_info } = this.#declared
-    return listOf(input.at(number) ?? output.at(number) ?? value_info.at(number)).at(-1)
+    return listOf(input.column.at(number) ?? output.column.at(number) ?? value_info.column.at(number)).at(-1)
   }
 
   declare(list: NamedList, name: string, message: Message): void {
-    addItem(this.#declared[list], this.#table.numberOfText(name), message)
+    addItem(this.#declared[list].column, this.#table.numberOfText(name), message)
     this.#ends[list]?.add(name)
   }
 
@@ -138,11 +176,11 @@ export class GraphNames {
   }
 
   isInput(name: string): boolean {
-    return this.#declared.input.at(this.#table.find(name)) !== undefined
+    return this.#declared.input.column.at(this.#table.find(name)) !== undefined
   }
 
   isOutput(name: string): boolean {
-    return this.#declared.output.at(this.#table.find(name)) !== undefined
+    return this.#declared.output.column.at(this.#table.find(name)) !== undefined
   }
 
   /** Nodes of this graph with the name among their inputs. */
@@ -166,7 +204,7 @@ export class GraphNames {
   defines(name: string): boolean {
     const number = this.#table.find(name)
     if (number < 0) return false
-    const found = this.#producers.at(number) ?? this.#declared.input.at(number)
+    const found = this.#producers.at(number) ?? this.#declared.input.column.at(number)
     return (found ?? this.#initializers.at(number)) !== undefined
   }
 
@@ -196,14 +234,17 @@ export class GraphNames {
     const [from, to] = [this.#table.find(name), this.#table.numberOfText(other)]
     if (from < 0) return
     const { input, output } = this.#declared
-    if (input.at(from) ?? output.at(from)) this.#forgetEnds()
-    for (const column of this.#columns) column.move(from, to)
+    if (input.column.at(from) ?? output.column.at(from)) this.#forgetEnds()
+    this.#producers.move(from, to)
+    this.#users.move(from, to)
+    this.#initializers.move(from, to)
+    for (const { column } of this.#lists) column.move(from, to)
   }
 
   /** Follows the replacement of a name among inputs of nodes and outputs of the graph. */
   replaceUses(name: string, other: string): void {
     const [from, to] = [this.#table.numberOfText(name), this.#table.numberOfText(other)]
-    const { output } = this.#declared
+    const output = this.#declared.output.column
     const [users, outputs] = [listOf(this.#users.at(from)), listOf(output.at(from))]
     for (const node of users) addItem(this.#users, to, node)
     for (const message of outputs) addItem(output, to, message)

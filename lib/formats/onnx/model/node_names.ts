@@ -1,10 +1,11 @@
 /**
  * The names that nodes use and produce, as numbers of a table: a pass over 100,000 nodes makes no strings and no sets of them.
  */
+import { NumberList } from '../../number_list.js'
 import { NumberLists } from '../../number_lists.js'
 import { NameTable } from '../name_table.js'
 import type { Message, TextVisit } from '../protobuf/message.js'
-import { fieldNumber } from '../schema.js'
+import { fieldInfo, fieldNumber, type MessageName } from '../schema.js'
 import type { Node } from './types.js'
 
 const INPUT = fieldNumber('NodeProto', 'input')
@@ -13,6 +14,9 @@ const OUTPUT = fieldNumber('NodeProto', 'output')
 export const INPUTS = 1 << INPUT
 const NAMES = INPUTS | (1 << OUTPUT)
 const ATTRIBUTE = 1 << fieldNumber('NodeProto', 'attribute')
+
+/** Gets the name `bytes[start, end)`. */
+type NameVisit = (bytes: Uint8Array, start: number, end: number) => void
 
 /** In the place of the index of a node, where no node produces a name. */
 export const NO_NODE = -1
@@ -28,13 +32,28 @@ export function hasSubgraphs({ message }: Node): boolean {
  * @returns true for a node with subgraphs
  */
 export function visitNames(node: Node, input: NameVisit, output: NameVisit): boolean {
-  const visit: TextVisit = (bytes, start, end, field) => {
-    if (end > start) (field === INPUT ? input : output)(bytes, start, end)
-  }
-  return (node.message.eachText(NAMES, visit) & ATTRIBUTE) !== 0 && hasSubgraphs(node)
+  return (node.message.eachText(NAMES, visitOf(input, output)) & ATTRIBUTE) !== 0 && hasSubgraphs(node)
 }
 
-type NameVisit = (bytes: Uint8Array, start: number, end: number) => void
+/**
+ * As `visitNames`, for all nodes of a graph in turn.
+ *
+ * @param end - called after each node; true for one with attributes, among which may be subgraphs
+ */
+export function visitNamesOfAll(
+  graph: Message,
+  input: NameVisit,
+  output: NameVisit,
+  end: (hasAttributes: boolean) => void,
+): void {
+  graph.eachTextInside('node', NAMES, visitOf(input, output), (seen) => end((seen & ATTRIBUTE) !== 0))
+}
+
+function visitOf(input: NameVisit, output: NameVisit): TextVisit {
+  return (bytes, start, end, field) => {
+    if (end > start) (field === INPUT ? input : output)(bytes, start, end)
+  }
+}
 
 /** The number of the last text of a field, as in `Message.text`. */
 export function numberOfField(table: NameTable, message: Message, field: string): number {
@@ -43,6 +62,25 @@ export function numberOfField(table: NameTable, message: Message, field: string)
     number = table.numberOf(bytes, start, end)
   })
   return number < 0 ? table.numberOfText('') : number
+}
+
+/** As `numberOfField`, for each message of a list of a graph. */
+export function numbersOfField(table: NameTable, graph: Message, list: string, field: string): NumberList {
+  const numbers = new NumberList(Uint32Array)
+  const { kind } = fieldInfo(graph.type, list)
+  let number = -1
+  graph.eachTextInside(
+    list,
+    1 << fieldNumber(kind as MessageName, field),
+    (bytes, start, end) => {
+      number = table.numberOf(bytes, start, end)
+    },
+    () => {
+      numbers.push(number < 0 ? table.numberOfText('') : number)
+      number = -1
+    },
+  )
+  return numbers
 }
 
 export class NodeNames {
