@@ -538,6 +538,7 @@ describe('inputs of several parts', () => {
     rmSync(files.find((path) => path !== index && readFileSync(path).includes('"t1"'))!)
     const out = join(folder, 'out')
     mkdirSync(out)
+    expect((await runCli(['check', index])).code).toBe(1)
     for (let turn = 0; turn < 2; turn++) {
       const { code, stderr } = await runCli(['convert', ...argsOf(index, out)])
       expect(stderr).toMatch(/does not exist, so its tensors are omitted/)

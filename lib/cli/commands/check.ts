@@ -27,7 +27,7 @@ Examples:
   curl -s https://example.org/model.onnx | tilework check -
 
 A file may be a pattern in quotes: *, **, ?, […], {…,…}, !(…). For several files the last line, on stderr, counts them.
-Exit code 1 when a finding is an error, 2 when a file is of no known format; of several files the highest.`
+Exit code 1 when a finding is an error or a tensor cannot be read, 2 when a file is of no known format; of several files the highest.`
 
 export function addCheck(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -92,7 +92,10 @@ const EXIT_BY_OUTCOME: Readonly<Record<Outcome, ExitCode>> = {
 function outcomeOf(findings: readonly Finding[]): Outcome {
   if (findings.some(({ code }) => code === 'ERR_UNKNOWN_FORMAT')) return 'unreadable'
   if (findings.length === 0) return 'clean'
-  return findings.some(({ severity }) => severity === 'error') ? 'errors' : 'warnings'
+  // A missing shard is a warning, as the others can be read, but the file is not whole.
+  const isFault = ({ severity, omitsTensor }: Finding): boolean =>
+    severity === 'error' || omitsTensor === true
+  return findings.some(isFault) ? 'errors' : 'warnings'
 }
 
 function sumsLine({ clean, warnings, errors, unreadable }: Counts): string {
