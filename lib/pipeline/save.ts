@@ -365,12 +365,21 @@ export function listTensors(
       if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, call))
       if ('dtype' in content && 'shape' in content) return [checkTensor(content, call)]
     }
-    const advice = ArrayBuffer.isView(content) ? ' tensor(array, { shape }) makes a tensor of it.' : ''
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${valueText(content)} cannot be ${done}; expected a tensor, an iterable of tensors, an open file or a model.${advice}`,
+      `${valueText(content)} cannot be ${done}; expected a tensor, an iterable of tensors, an open file or a model.${adviceFor(content)}`,
     )
   })
+}
+
+/** What users of other libraries pass: arrays, and tensors as the properties of an object. */
+function adviceFor(content: unknown): string {
+  if (ArrayBuffer.isView(content)) return ' tensor(array, { shape }) makes a tensor of it.'
+  const values = typeof content === 'object' && content !== null ? Object.values(content) : []
+  const areTensors = values.length > 0 && values.every((value) => value?.kind && value.shape)
+  return areTensors
+    ? ' Each tensor has its own name, as in tensor(array, { name }): pass Object.values(…).'
+    : ''
 }
 
 function openStream(target: unknown, signal: AbortSignal | undefined): Sink {

@@ -245,6 +245,11 @@ describe('save', () => {
     )
   })
 
+  test('says where names come from, for an object of tensors', async () => {
+    const saved = save(join(folder, 'a.npz'), { x: ramp([2]) } as never)
+    await expect(saved).rejects.toThrow('tensor(array, { name }): pass Object.values(…).')
+  })
+
   test('progress ends at the total', async () => {
     const seen: number[] = []
     let last: unknown
