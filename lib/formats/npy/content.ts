@@ -4,7 +4,7 @@ import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
 import { storedShape } from '../../tensor/stored_shape.js'
-import type { DenseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
+import type { StringTensor, Tensor } from '../../tensor/tensor.js'
 import type { WriteSegment } from '../format.js'
 import { checkHasData, checkStorageBytes } from '../write_checks.js'
 import { descrOf, keptDescr } from './descr.js'
@@ -29,16 +29,25 @@ export interface NpyContent {
  * @throws TileworkError ERR_UNSUPPORTED for an element type that numpy lacks, ERR_NO_DATA, ERR_ARGUMENT
  */
 export async function contentOf(tensor: Tensor, index: number, format: string): Promise<NpyContent> {
+  const what = checkWritable(tensor, index, format)
+  return tensor.kind === 'string' ? stringContent(tensor, what, format) : denseContent(tensor, what, format)
+}
+
+/** As `contentOf`, for tensors of numbers: nothing is read for their headers. */
+export function numbersContentOf(
+  tensor: Exclude<Tensor, StringTensor>,
+  index: number,
+  format: string,
+): NpyContent {
+  return denseContent(tensor, checkWritable(tensor, index, format), format)
+}
+
+/** @returns what error messages call the tensor */
+function checkWritable(tensor: Tensor, index: number, format: string): string {
   checkTensor(tensor, `An ${format} file`)
   const what = `Tensor ${index} ("${tensor.name}")`
   checkHasData(tensor, what, format)
-  if (tensor.kind === 'sparse') {
-    throw new TileworkError('ERR_UNSUPPORTED', `${what} is sparse; npy takes dense tensors. Use toDense().`, {
-      format,
-    })
-  }
-  if (tensor.kind === 'string') return stringContent(tensor, what, format)
-  return denseContent(tensor, what, format)
+  return what
 }
 
 async function stringContent(tensor: StringTensor, what: string, format: string): Promise<NpyContent> {
@@ -47,7 +56,12 @@ async function stringContent(tensor: StringTensor, what: string, format: string)
   return join(header, bytes.byteLength === 0 ? undefined : { kind: 'bytes', bytes }, bytes.byteLength)
 }
 
-function denseContent(tensor: DenseTensor, what: string, format: string): NpyContent {
+function denseContent(tensor: Exclude<Tensor, StringTensor>, what: string, format: string): NpyContent {
+  if (tensor.kind === 'sparse') {
+    throw new TileworkError('ERR_UNSUPPORTED', `${what} is sparse; npy takes dense tensors. Use toDense().`, {
+      format,
+    })
+  }
   const descr = descrOf(tensor)
   if (descr === undefined) {
     const { bits } = DTYPES[tensor.dtype]

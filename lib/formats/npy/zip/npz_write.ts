@@ -10,14 +10,21 @@ import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
 import { asStored } from '../../../tensor/dense.js'
-import type { Tensor } from '../../../tensor/tensor.js'
 import { isWellFormed } from '../../../utf8.js'
 import type { TensorSequence, WritePlan, WriteSegment } from '../../format.js'
 import { uniqueNames } from '../../write_checks.js'
-import { contentOf, type NpyContent } from '../content.js'
+import { contentOf, type NpyContent, numbersContentOf } from '../content.js'
 import { heldBetweenReads } from '../held_tensor.js'
 import { quote } from '../literal.js'
-import { directoryOf, localHeader, type PlannedMember, paddingBefore } from './zip_print.js'
+import {
+  directoryEntry,
+  directoryEntryBytes,
+  endRecords,
+  localHeader,
+  localHeaderBytes,
+  type StoredMember,
+  storedMember,
+} from './zip_print.js'
 import { FORMAT_NAME, MEMBER_ENDING } from './zip_schema.js'
 
 export interface NpzWriteOptions {
@@ -34,75 +41,121 @@ const CHECKSUM_WINDOW_BYTES = 2 * 1024 * 1024
 /** ZIP stores name lengths in 16 bits. */
 const MAX_NAME_BYTES = 0xffff
 
+/** Directory entries that are encoded together. */
+const ENTRIES_PER_SEGMENT = 1000
+
 /**
  * Plans an archive with a member NAME.npy for each tensor; tensors without a name get numpy's names.
  *
  * @throws TileworkError ERR_UNSUPPORTED for invalid member names and for element types that numpy lacks,
  * ERR_DUPLICATE for two tensors of one name, ERR_NO_DATA, ERR_ARGUMENT
  */
-export async function plan(given: TensorSequence, options: NpzWriteOptions = {}): Promise<WritePlan> {
-  const tensors = [...given]
+export async function plan(tensors: TensorSequence, options: NpzWriteOptions = {}): Promise<WritePlan> {
   const { zip64 = 'auto' } = options
   if (zip64 !== 'auto' && zip64 !== 'always') {
     throw new TileworkError('ERR_ARGUMENT', `zip64 must be "auto" or "always"; it is ${String(zip64)}.`)
   }
-  const names = memberNames(tensors)
-  const members: PlannedMember[] = []
-  const segments: WriteSegment[] = []
-  let position = 0
-  for (const [index, tensor] of tensors.entries()) {
-    const content = await contentOf(heldBetweenReads(tensor), index, FORMAT_NAME)
-    const member = planMember(names[index]!, content, position, zip64 === 'always')
-    const header = localHeader(member, 0)
-    segments.push(
-      {
-        kind: 'computed',
-        byteLength: header.byteLength,
-        compute: async (signal) => localHeader(member, await member.crc(signal)),
-      },
-      { kind: 'bytes', bytes: content.header },
-      ...(content.data ? [content.data] : []),
-    )
-    members.push(member)
-    position += header.byteLength + content.byteLength
-  }
-  const compute = async (signal: AbortSignal | undefined): Promise<Uint8Array> => {
-    const crcs: number[] = []
-    for (const member of members) crcs.push(await member.crc(signal))
-    return directoryOf(members, crcs, position, zip64 === 'always')
-  }
-  const { byteLength } = directoryOf(
-    members,
-    members.map(() => 0),
-    position,
-    zip64 === 'always',
-  )
-  segments.push({ kind: 'computed', byteLength, compute })
-  return { byteLength: position + byteLength, segments }
+  const members = new PlannedMembers(tensors, memberNames(tensors), zip64 === 'always')
+  const byteLength = await members.measure()
+  return { byteLength, segments: { [Symbol.iterator]: () => members.segments() } }
 }
 
-function planMember(
-  name: Uint8Array,
-  content: NpyContent,
-  offset: number,
-  forcesZip64: boolean,
-): PlannedMember {
-  let crc: Promise<number> | undefined
-  const member = {
-    name,
-    byteLength: content.byteLength,
-    offset,
-    forcesZip64,
-    // Cached for the directory, which may ask while the header's checksum is still computed. A failure is not cached.
-    crc: (signal: AbortSignal | undefined) => {
-      crc ??= checksumOf(content, signal).catch((error) => {
-        crc = undefined
-        throw error
-      })
-      return crc
-    },
+/** The members of an archive. Only numbers and names are kept of each: plans of a million would exceed the file. */
+class PlannedMembers {
+  readonly #tensors: TensorSequence
+  readonly #names: readonly string[]
+  readonly #forcesZip64: boolean
+  readonly #byteLengths: Float64Array
+  readonly #offsets: Float64Array
+  /** What was encoded already, to learn its length. */
+  readonly #strings = new Map<number, NpyContent>()
+  #directoryStart = 0
+  #directoryBytes = 0
+
+  constructor(tensors: TensorSequence, names: readonly string[], forcesZip64: boolean) {
+    this.#tensors = tensors
+    this.#names = names
+    this.#forcesZip64 = forcesZip64
+    this.#byteLengths = new Float64Array(names.length)
+    this.#offsets = new Float64Array(names.length)
   }
-  return { ...member, padding: paddingBefore(member) }
+
+  /** Places the members. @returns the length of the archive */
+  async measure(): Promise<number> {
+    let position = 0
+    for (let index = 0; index < this.#names.length; index++) {
+      const tensor = this.#tensors.at(index)!
+      const content = await contentOf(tensor, index, FORMAT_NAME)
+      if (tensor.kind === 'string') this.#strings.set(index, content)
+      this.#byteLengths[index] = content.byteLength
+      this.#offsets[index] = position
+      const member = this.#member(index)
+      position += localHeaderBytes(member) + content.byteLength
+      this.#directoryBytes += directoryEntryBytes(member)
+    }
+    this.#directoryStart = position
+    return position + this.#directoryBytes + this.#endRecords().byteLength
+  }
+
+  *segments(): Generator<WriteSegment> {
+    const count = this.#names.length
+    const crcs = new Uint32Array(count)
+    const running = new Set<Promise<number>>()
+    for (let index = 0; index < count; index++) {
+      const content = this.#content(index)
+      const member = this.#member(index)
+      const compute = async (signal: AbortSignal | undefined): Promise<Uint8Array> => {
+        const crc = checksumOf(content, signal)
+        running.add(crc)
+        try {
+          crcs[index] = await crc
+        } finally {
+          running.delete(crc)
+        }
+        return localHeader(member, crcs[index]!)
+      }
+      yield { kind: 'computed', byteLength: localHeaderBytes(member), compute }
+      yield { kind: 'bytes', bytes: content.header }
+      if (content.data) yield content.data
+    }
+    for (let start = 0; start < count; start += ENTRIES_PER_SEGMENT) {
+      const members = Array.from({ length: Math.min(ENTRIES_PER_SEGMENT, count - start) }, (_, at) =>
+        this.#member(start + at),
+      )
+      // The last checksums may still be computed.
+      const compute = async (): Promise<Uint8Array> => {
+        await Promise.all(running)
+        return Buffer.concat(members.map((member, at) => directoryEntry(member, crcs[start + at]!)))
+      }
+      const byteLength = members.reduce((sum, member) => sum + directoryEntryBytes(member), 0)
+      yield { kind: 'computed', byteLength, compute }
+    }
+    yield { kind: 'bytes', bytes: this.#endRecords() }
+  }
+
+  #content(index: number): NpyContent {
+    const strings = this.#strings.get(index)
+    if (strings) return strings
+    const tensor = heldBetweenReads(this.#tensors.at(index)!)
+    const content = tensor.kind === 'string' ? undefined : numbersContentOf(tensor, index, FORMAT_NAME)
+    if (content?.byteLength === this.#byteLengths[index]) return content!
+    // A caller's own tensor may change at any time; the offsets of the members behind it are fixed.
+    const message = `Tensor ${index} ("${tensor.name}") changed its type or shape while it was saved.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
+
+  #member(index: number): StoredMember {
+    return storedMember(
+      new TextEncoder().encode(`${this.#names[index]!}${MEMBER_ENDING}`),
+      this.#byteLengths[index]!,
+      this.#offsets[index]!,
+      this.#forcesZip64,
+    )
+  }
+
+  #endRecords(): Uint8Array {
+    return endRecords(this.#names.length, this.#directoryBytes, this.#directoryStart, this.#forcesZip64)
+  }
 }
 
 async function checksumOf({ header, data }: NpyContent, signal: AbortSignal | undefined): Promise<number> {
@@ -131,22 +184,21 @@ async function checksumOfTensor(
 /** numpy names arrays without a name `arr_0`, `arr_1`, … */
 const MADE_NAME = 'arr_'
 
-function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
+function memberNames(tensors: TensorSequence): string[] {
   const seen = new Set<string>()
-  const named = tensors.map((tensor) => checkTensor(tensor, `An ${FORMAT_NAME} file`))
-  return uniqueNames(
-    named.map(({ name }) => name),
-    MADE_NAME,
-  ).map((name, index) => {
+  const given = Array.from(tensors, (tensor) => checkTensor(tensor, `An ${FORMAT_NAME} file`).name)
+  const names = uniqueNames(given, MADE_NAME)
+  for (const [index, name] of names.entries()) {
     const what = `Tensor ${index} has the name ${quote(name)}`
     if (seen.has(name)) {
       throw new TileworkError('ERR_DUPLICATE', `${what}, which another tensor has.`, { format: FORMAT_NAME })
     }
     seen.add(name)
     const fault = nameFault(name)
-    if (fault === undefined) return new TextEncoder().encode(`${name}${MEMBER_ENDING}`)
+    if (fault === undefined) continue
     throw new TileworkError('ERR_UNSUPPORTED', `${what}, which ${fault}.`, { format: FORMAT_NAME })
-  })
+  }
+  return names
 }
 
 /** Why a name cannot be a member name: it could not be read back, or would be unpacked outside the folder. */

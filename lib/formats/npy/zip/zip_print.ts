@@ -15,7 +15,7 @@ import {
 } from './zip_schema.js'
 
 /** A stored member to be written. */
-export interface PlannedMember {
+export interface StoredMember {
   readonly name: Uint8Array
   /** Bytes of the content. */
   readonly byteLength: number
@@ -25,10 +25,9 @@ export interface PlannedMember {
   readonly padding: number
   /** True to write 64-bit fields that the numbers do not need. */
   readonly forcesZip64: boolean
-  crc(signal: AbortSignal | undefined): Promise<number>
 }
 
-type Unpadded = Omit<PlannedMember, 'padding' | 'crc'>
+type Unpadded = Omit<StoredMember, 'padding'>
 
 /** Version 2.0 is ZIP with folders and deflate, 4.5 has 64-bit fields. The upper byte 3 means Unix. */
 const VERSION = 20
@@ -48,8 +47,19 @@ const LOCAL_ZIP64_BYTES = 20
 /** Minimum size of an alignment field: tag, length and alignment. */
 const ALIGNMENT_FIELD_BYTES = 6
 
+/** A member whose content starts at a multiple of 64. */
+export function storedMember(
+  name: Uint8Array,
+  byteLength: number,
+  offset: number,
+  forcesZip64: boolean,
+): StoredMember {
+  const padding = paddingBefore({ name, byteLength, offset, forcesZip64 })
+  return { name, byteLength, offset, padding, forcesZip64 }
+}
+
 /** Size of the alignment field that aligns the content to 64 bytes; 0 where none is needed. */
-export function paddingBefore(member: Unpadded): number {
+function paddingBefore(member: Unpadded): number {
   const dataStart = member.offset + LOCAL_HEADER.bytes + member.name.byteLength + localZip64Bytes(member)
   const missing = -dataStart & (MEMBER_ALIGNMENT - 1)
   if (dataStart % MEMBER_ALIGNMENT === 0) return 0
@@ -104,13 +114,18 @@ class Printer {
   }
 }
 
+/** Length of the local header with name and extra fields. */
+export function localHeaderBytes(member: StoredMember): number {
+  return LOCAL_HEADER.bytes + member.name.byteLength + localZip64Bytes(member) + member.padding
+}
+
 /** The local header with name and extra fields. */
-export function localHeader(member: PlannedMember, crc: number): Uint8Array {
+export function localHeader(member: StoredMember, crc: number): Uint8Array {
   const { name, byteLength, padding } = member
   const isLong = needsZip64(member)
   const extraBytes = localZip64Bytes(member) + padding
   const size = isLong ? U32_ESCAPE : byteLength
-  const out = new Printer(LOCAL_HEADER.bytes + name.byteLength + extraBytes)
+  const out = new Printer(localHeaderBytes(member))
   out.u32(LOCAL_HEADER.signature)
   out.u16(isLong ? VERSION_ZIP64 : VERSION, flagsOf(name), STORED, DOS_TIME, DOS_DATE)
   out.u32(crc, size, size).u16(name.byteLength, extraBytes).bytes(name)
@@ -125,29 +140,28 @@ function flagsOf(name: Uint8Array): number {
   return name.some((byte) => byte > 0x7f) ? FLAG_UTF8 : 0
 }
 
-/** The directory at `start` and the end records. `crcs` has one checksum per member. */
-export function directoryOf(
-  members: readonly PlannedMember[],
-  crcs: readonly number[],
-  start: number,
-  forcesZip64: boolean,
-): Uint8Array {
-  const entries = members.map((member, index) => directoryEntry(member, crcs[index]!))
-  const byteLength = entries.reduce((sum, entry) => sum + entry.byteLength, 0)
-  return new Uint8Array(
-    Buffer.concat([...entries, endRecords(members.length, byteLength, start, forcesZip64)]),
-  )
+/** The 64-bit numbers of a directory entry. */
+function directoryZip64(member: StoredMember): readonly number[] {
+  const { byteLength, offset, forcesZip64 } = member
+  const isFar = forcesZip64 || offset >= U32_ESCAPE
+  return [...(needsZip64(member) ? [byteLength, byteLength] : []), ...(isFar ? [offset] : [])]
 }
 
-function directoryEntry(member: PlannedMember, crc: number): Uint8Array {
+/** Length of a directory entry with name and extra field. */
+export function directoryEntryBytes(member: StoredMember): number {
+  const { length } = directoryZip64(member)
+  return DIRECTORY_ENTRY.bytes + member.name.byteLength + (length === 0 ? 0 : 4 + 8 * length)
+}
+
+/** The directory entry with name and extra field. */
+export function directoryEntry(member: StoredMember, crc: number): Uint8Array {
   const { name, byteLength, offset, forcesZip64 } = member
-  const isLong = needsZip64(member)
   const isFar = forcesZip64 || offset >= U32_ESCAPE
-  const zip64 = [...(isLong ? [byteLength, byteLength] : []), ...(isFar ? [offset] : [])]
+  const zip64 = directoryZip64(member)
   const extraBytes = zip64.length === 0 ? 0 : 4 + 8 * zip64.length
   const version = zip64.length === 0 ? VERSION : VERSION_ZIP64
-  const size = isLong ? U32_ESCAPE : byteLength
-  const out = new Printer(DIRECTORY_ENTRY.bytes + name.byteLength + extraBytes)
+  const size = needsZip64(member) ? U32_ESCAPE : byteLength
+  const out = new Printer(directoryEntryBytes(member))
   out.u32(DIRECTORY_ENTRY.signature)
   out.u16(MADE_ON_UNIX | version, version, flagsOf(name), STORED, DOS_TIME, DOS_DATE)
   // No comment, part 0, no internal attributes.
@@ -157,7 +171,13 @@ function directoryEntry(member: PlannedMember, crc: number): Uint8Array {
   return out.finish()
 }
 
-function endRecords(count: number, byteLength: number, start: number, forcesZip64: boolean): Uint8Array {
+/** The end records of an archive whose directory has `byteLength` bytes from `start`. */
+export function endRecords(
+  count: number,
+  byteLength: number,
+  start: number,
+  forcesZip64: boolean,
+): Uint8Array {
   const isLong = forcesZip64 || count >= U16_ESCAPE || byteLength >= U32_ESCAPE || start >= U32_ESCAPE
   const out = new Printer((isLong ? ZIP64_END.bytes + ZIP64_LOCATOR.bytes : 0) + END.bytes)
   if (isLong) {
