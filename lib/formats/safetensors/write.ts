@@ -146,10 +146,10 @@ function checkMetadata(metadata: Readonly<Record<string, string>>): ReadonlyMap<
 function joinMetadata(tensors: Iterable<Tensor>): ReadonlyMap<string, string> {
   const joined = new Map<string, string>()
   const all = new Set<Tensor['metadata']>()
-  for (const { metadata } of tensors) all.add(metadata)
+  // A caller's own tensors may be plain objects without metadata. Each tensor of other formats has a map of its own.
+  for (const { metadata } of tensors) if (metadata && metadata.size > 0) all.add(metadata)
   for (const metadata of all) {
-    // A caller's own tensors may be plain objects without metadata.
-    for (const [key, value] of metadata ?? []) {
+    for (const [key, value] of metadata) {
       if (key.startsWith(LAYOUT_KEY_PREFIX)) continue
       const other = joined.get(key)
       if (other !== undefined && other !== value) {
@@ -216,77 +216,99 @@ function checkNames(names: readonly string[]): void {
 }
 
 function planFile(tensors: PlannedList, metadata: ReadonlyMap<string, string>, alignment: number): WritePlan {
-  const { head, dataBytes } = headerOf(tensors, metadata, alignment)
+  const header = new Header(tensors, metadata, alignment)
   const segments = {
     *[Symbol.iterator](): Generator<WriteSegment> {
-      yield { kind: 'bytes', bytes: head }
+      for (const bytes of header.parts()) yield { kind: 'bytes', bytes }
       for (const index of tensors.order) {
         const { tensor, byteLength } = tensors.at(index)
         if (byteLength > 0) yield { kind: 'tensor', tensor }
       }
     },
   }
-  return { byteLength: head.byteLength + dataBytes, segments }
-}
-
-/** The length field and the header; the length of the data behind them. */
-function headerOf(
-  tensors: PlannedList,
-  metadata: ReadonlyMap<string, string>,
-  alignment: number,
-): { readonly head: Uint8Array; readonly dataBytes: number } {
-  const texts = new Map(metadata)
-  for (const index of tensors.order) {
-    const { name, layoutEntry } = tensors.at(index)
-    if (layoutEntry !== undefined) texts.set(LAYOUT_KEY_PREFIX + name, layoutEntry)
-  }
-  checkMetadataCount(texts.size)
-  const entries = new EntryTexts()
-  if (texts.size > 0) entries.add(`${JSON.stringify(METADATA_KEY)}:${objectOf(texts)}`)
-  let begin = 0
-  for (const index of tensors.order) {
-    const { name, shape, typeRank, byteLength } = tensors.at(index)
-    const end = begin + byteLength
-    const { code } = TENSOR_CODES[typeRank]!
-    entries.add(
-      `${JSON.stringify(name)}:{"dtype":"${code}","shape":[${shape}],"data_offsets":[${begin},${end}]}`,
-    )
-    begin = end
-  }
-  const json = entries.finish()
-  const headBytes = Math.ceil((LENGTH_BYTES + json.byteLength) / alignment) * alignment
-  checkHeaderBytes(headBytes - LENGTH_BYTES)
-  const head = new Uint8Array(headBytes).fill(0x20)
-  new DataView(head.buffer).setBigUint64(0, BigInt(headBytes - LENGTH_BYTES), true)
-  head.set(json, LENGTH_BYTES)
-  return { head, dataBytes: begin }
+  return { byteLength: header.byteLength + header.dataBytes, segments }
 }
 
 /** Characters of entries that are encoded together. */
 const ENCODED_LENGTH = 2 ** 16
 
-/** Entries of a header, refused and encoded while they grow: as strings they take several times their bytes. */
-class EntryTexts {
-  readonly #encoded: Buffer[] = []
-  #text = '{'
-  #length = 0
+/** The length field and the header. Entries are printed twice: for their length, and when they are written. */
+class Header {
+  /** Multiple of the alignment. */
+  readonly byteLength: number
+  /** Length of the data behind the header. */
+  readonly dataBytes: number
+  readonly #tensors: PlannedList
+  /** The metadata of the file and the layouts of blocked tensors. */
+  readonly #texts: ReadonlyMap<string, string>
+  readonly #jsonBytes: number
 
-  add(entry: string): void {
-    this.#text += this.#length === 0 ? entry : `,${entry}`
-    this.#length += entry.length + 1
-    checkHeaderBytes(this.#length)
-    if (this.#text.length >= ENCODED_LENGTH) this.#encode()
+  /** @throws TileworkError ERR_LIMIT as soon as the header is too long */
+  constructor(tensors: PlannedList, metadata: ReadonlyMap<string, string>, alignment: number) {
+    const texts = new Map(metadata)
+    let dataBytes = 0
+    for (const index of tensors.order) {
+      const { name, layoutEntry, byteLength } = tensors.at(index)
+      if (layoutEntry !== undefined) texts.set(LAYOUT_KEY_PREFIX + name, layoutEntry)
+      dataBytes += byteLength
+    }
+    checkMetadataCount(texts.size)
+    this.#tensors = tensors
+    this.#texts = texts
+    let jsonBytes = 0
+    for (const text of this.#json()) {
+      jsonBytes += Buffer.byteLength(text)
+      checkHeaderBytes(jsonBytes)
+    }
+    const byteLength = Math.ceil((LENGTH_BYTES + jsonBytes) / alignment) * alignment
+    checkHeaderBytes(byteLength - LENGTH_BYTES)
+    this.#jsonBytes = jsonBytes
+    this.byteLength = byteLength
+    this.dataBytes = dataBytes
   }
 
-  finish(): Buffer {
-    this.#text += '}'
-    this.#encode()
-    return Buffer.concat(this.#encoded)
+  *parts(): Generator<Uint8Array> {
+    const length = Buffer.alloc(LENGTH_BYTES)
+    length.writeBigUInt64LE(BigInt(this.byteLength - LENGTH_BYTES))
+    yield length
+    let jsonBytes = 0
+    for (const text of this.#json()) {
+      const bytes = Buffer.from(text)
+      jsonBytes += bytes.byteLength
+      yield bytes
+    }
+    if (jsonBytes !== this.#jsonBytes) {
+      // A caller's own tensors may change at any time.
+      const message = `A tensor changed its type or shape while it was saved: the header was planned with ${this.#jsonBytes} bytes and has ${jsonBytes}.`
+      throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+    }
+    yield Buffer.alloc(this.byteLength - LENGTH_BYTES - jsonBytes, ' ')
   }
 
-  #encode(): void {
-    this.#encoded.push(Buffer.from(this.#text))
-    this.#text = ''
+  /** The header in texts of about {@link ENCODED_LENGTH} characters. */
+  *#json(): Generator<string> {
+    let text = ''
+    let separator = '{'
+    for (const entry of this.#entries()) {
+      text += separator + entry
+      separator = ','
+      if (text.length < ENCODED_LENGTH) continue
+      yield text
+      text = ''
+    }
+    yield separator === '{' ? '{}' : `${text}}`
+  }
+
+  *#entries(): Generator<string> {
+    if (this.#texts.size > 0) yield `${JSON.stringify(METADATA_KEY)}:${objectOf(this.#texts)}`
+    let begin = 0
+    for (const index of this.#tensors.order) {
+      const { name, shape, typeRank, byteLength } = this.#tensors.at(index)
+      const end = begin + byteLength
+      const { code } = TENSOR_CODES[typeRank]!
+      yield `${JSON.stringify(name)}:{"dtype":"${code}","shape":[${shape}],"data_offsets":[${begin},${end}]}`
+      begin = end
+    }
   }
 }
 
