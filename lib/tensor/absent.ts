@@ -6,7 +6,7 @@
 import type { Dtype } from '../dtype/dtypes.js'
 import { packedByteLength } from '../dtype/packed_codes.js'
 import { TileworkError } from '../errors.js'
-import { BaseTensor } from './base_tensor.js'
+import { BaseTensor, NO_METADATA } from './base_tensor.js'
 import type { QuantizationParameters } from './quantization.js'
 import { checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
@@ -22,8 +22,6 @@ export interface AbsentTensorInit {
   readonly metadata?: ReadonlyMap<string, string>
   readonly quantization?: QuantizationParameters
 }
-
-const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
 /** Methods that read elements throw ERR_NO_DATA. */
 export class AbsentTensor extends BaseTensor implements DenseTensor {

@@ -11,6 +11,9 @@ import type { Tensor, TensorInfo } from './tensor.js'
 
 const UNCLONEABLE = uncloneable('a tensor; send its bytes() instead')
 
+/** The metadata of a tensor that has none. */
+export const NO_METADATA: ReadonlyMap<string, string> = new Map()
+
 export abstract class BaseTensor implements TensorInfo {
   /** The first own property, so that its text is what a failed clone reports. */
   readonly uncloneable = UNCLONEABLE

@@ -20,7 +20,7 @@ import type { Layout } from '../layout/layout.js'
 import { type AnyLayoutName, parseLayout } from '../layout/parse_layout.js'
 import { joinLayouts, type PlacedLayout } from '../layout/plan.js'
 import { valueText } from '../value_text.js'
-import { BaseTensor } from './base_tensor.js'
+import { BaseTensor, NO_METADATA } from './base_tensor.js'
 import { FusedSource } from './fused_source.js'
 import { isPadded } from './plain_storage.js'
 import type { QuantizationParameters } from './quantization.js'
@@ -66,7 +66,6 @@ function exactCast(from: Dtype, to: Dtype): CastStep {
 
 const NO_COUNTS: readonly number[] = Object.freeze([])
 const NO_PADDING: Padding = Object.freeze({})
-const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
 export class StoredTensor extends BaseTensor implements DenseTensor {
   readonly kind = 'dense'

@@ -11,7 +11,7 @@ import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { packedByteLength, storeCode } from '../dtype/packed_codes.js'
 import { type ErrorPlace, TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
-import { BaseTensor } from './base_tensor.js'
+import { BaseTensor, NO_METADATA } from './base_tensor.js'
 import { checkDense } from './check_tensor.js'
 import { decodeIndices, IndexRows, type IndexWindow } from './coo_indices.js'
 import { asStored, StoredTensor } from './dense.js'
@@ -48,8 +48,6 @@ export interface CooTensorInit {
 interface EntryWindow extends IndexWindow {
   readonly values: Uint8Array
 }
-
-const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
 export class CooTensor extends BaseTensor implements SparseTensor {
   readonly kind = 'sparse'

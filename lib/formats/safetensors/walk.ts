@@ -5,9 +5,11 @@
  * Memory on hostile bytes: a window of the header, its texts, and per entry four numbers and its dimensions; an entry
  * takes about 50 bytes of the header.
  */
+
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
+import { NO_METADATA } from '../../tensor/base_tensor.js'
 import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
@@ -30,8 +32,6 @@ export interface Header {
   /** Byte offset of the byte buffer in the file. */
   readonly dataStart: number
 }
-
-const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
 const BRACE = 0x7b
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
