@@ -40,7 +40,7 @@ export abstract class LazyTensorList implements TensorList {
 }
 
 /** The tensors of another list after a change, which is made when someone asks for one. */
-export class ChangedTensors extends LazyTensorList {
+class ChangedTensors extends LazyTensorList {
   readonly #tensors: TensorList
   readonly #change: (tensor: Tensor) => Tensor
 
@@ -62,6 +62,17 @@ export class ChangedTensors extends LazyTensorList {
     const tensor = this.#tensors.get(name)
     return tensor && this.#change(tensor)
   }
+}
+
+/**
+ * Each tensor after a change. That of a list of a file is a list too: an array of its tensors may take many times the size of
+ * the file.
+ */
+export function mapTensors(
+  tensors: readonly Tensor[] | TensorList,
+  change: (tensor: Tensor) => Tensor,
+): readonly Tensor[] | TensorList {
+  return 'get' in tensors ? new ChangedTensors(tensors, change) : tensors.map(change)
 }
 
 /** Tensors that exist already. Of several with one name `get` gives the last. */

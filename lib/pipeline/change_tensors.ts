@@ -4,6 +4,8 @@ import type { DeviceChoice } from '../device/devices.js'
 import { onDevice } from '../device/on_device.js'
 import { type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
+import type { TensorList } from '../formats/format.js'
+import { mapTensors } from '../formats/tensor_list.js'
 import { type AnyLayoutName, parseLayout } from '../layout/parse_layout.js'
 import { asLayout } from '../tensor/as_layout.js'
 import { cast } from '../tensor/cast.js'
@@ -105,7 +107,9 @@ export function changesElements(tensors: Iterable<Tensor>, { dtype, quantize }: 
  * @throws TileworkError with the code of the first tensor that cannot be converted; the message lists the others
  */
 export function reorderTensors(tensors: readonly Tensor[], changes: TensorChanges): ReorderedTensor[] {
-  return convertEach(tensors, changes, (tensor) => reorderTensor(tensor, changes))
+  const reordered: ReorderedTensor[] = []
+  tryEach(tensors, changes, (tensor) => reordered.push(reorderTensor(tensor, changes)))
+  return reordered
 }
 
 /**
@@ -113,8 +117,13 @@ export function reorderTensors(tensors: readonly Tensor[], changes: TensorChange
  *
  * @throws TileworkError as `reorderTensors`
  */
-export function changeElementTypes(tensors: Iterable<Tensor>, changes: TensorChanges): Tensor[] {
-  return convertEach(tensors, changes, (tensor) => changeElementType(tensor, changes))
+export function changeElementTypes(
+  tensors: readonly Tensor[] | TensorList,
+  changes: TensorChanges,
+): readonly Tensor[] | TensorList {
+  const change = (tensor: Tensor): Tensor => changeElementType(tensor, changes)
+  tryEach(tensors, changes, change)
+  return mapTensors(tensors, change)
 }
 
 /** The tensor computed on the device of the options; kinds other than dense are copied and need none. */
@@ -127,18 +136,18 @@ interface Failure {
   readonly error: TileworkError
 }
 
-function convertEach<Result>(
+/** @throws TileworkError with the code of the first tensor that fails; the message lists the others */
+function tryEach(
   tensors: Iterable<Tensor>,
   changes: TensorChanges,
-  convert: (tensor: Tensor) => Result,
-): Result[] {
+  attempt: (tensor: Tensor) => unknown,
+): void {
   const failures: Failure[] = []
-  const results: Result[] = []
   let total = 0
   for (const tensor of tensors) {
     total++
     try {
-      results.push(convert(tensor))
+      attempt(tensor)
     } catch (error) {
       // An unknown layout is wrong for every tensor alike, so one message is enough.
       if (!(error instanceof TileworkError) || error.code === 'ERR_LAYOUT_NAME') throw error
@@ -146,7 +155,6 @@ function convertEach<Result>(
     }
   }
   if (failures.length > 0) throw failureOf(failures, total, changes.tensors !== undefined)
-  return results
 }
 
 function failureOf(failures: readonly Failure[], total: number, isSelection: boolean): TileworkError {

@@ -17,7 +17,7 @@ import {
   formatOfModel,
   writeOptionNames,
 } from '../formats/registry.js'
-import { ChangedTensors } from '../formats/tensor_list.js'
+import { mapTensors } from '../formats/tensor_list.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import { type CastLosses, castLosses, mayLoseMany } from '../tensor/cast_losses.js'
 import { isPlain } from '../tensor/plain_storage.js'
@@ -38,7 +38,7 @@ import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf }
 import { checkValueQuantization, quantizeTensors, type ValueQuantization } from './quantize_tensors.js'
 import { type Saveable, type SaveOptions, save } from './save.js'
 import { selectTensors } from './select_tensors.js'
-import { summarizeTensor, type TensorSummary } from './tensor_summary.js'
+import { summarizeTensors, type TensorSummary } from './tensor_summary.js'
 import { type UndoConversion, undoConversions } from './undo.js'
 
 /**
@@ -264,7 +264,7 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
   return {
     format: format.name as FormatName,
     byteLength,
-    tensors: Array.from(tensors, summarizeTensor),
+    tensors: summarizeTensors(tensors),
     findings: file.findings,
     undo: undoConversions({ path, format }, reordered, options.as),
     droppedNodes: isUnchanged ? 0 : nodesOf(file),
@@ -274,11 +274,6 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
 
 /** Tensors of a file: those that were selected, or the list of all. */
 type Selected = readonly Tensor[] | TensorList
-
-/** The change of a list of a file is a list too: an array of its tensors may take many times the size of the file. */
-function mapTensors(tensors: Selected, change: (tensor: Tensor) => Tensor): Selected {
-  return 'get' in tensors ? new ChangedTensors(tensors, change) : tensors.map(change)
-}
 
 /** A model that becomes a file of another format is stored as its weights, unless tensors are named. */
 async function selectedTensors(
@@ -337,7 +332,7 @@ async function convertModel(
   const losses = await countLosses(weights, options)
   model.castWeights(dtype)
   const byteLength = await write(output, file, file.format, options)
-  const tensors = [...file.tensors].map(summarizeTensor)
+  const tensors = summarizeTensors(file.tensors)
   return {
     format: file.format,
     byteLength,
@@ -360,7 +355,7 @@ async function convertToModel(
   const byteLength = await write(output, model, format, options)
   const weights = (await formatOfModel(model)!.load()).weightsOf(model)
   const unchanged = { findings: file.findings, undo: [], droppedNodes: 0, losses: [] }
-  return { format, byteLength, tensors: weights.map(summarizeTensor), ...unchanged, graph: report }
+  return { format, byteLength, tensors: summarizeTensors(weights), ...unchanged, graph: report }
 }
 
 /** Converts a model to a half type with its graph kept; see `toFloat16`. The file that is open does not change. */
@@ -375,7 +370,7 @@ async function convertOnnx(
   const model = original.copy()
   await toFloat16(model, { dtype, ...(options.signal && { signal: options.signal }) })
   const byteLength = await write(output, model, 'onnx', options)
-  const tensors = Array.from(model.graph.initializers(), summarizeTensor)
+  const tensors = summarizeTensors(model.graph.initializers())
   return {
     format: 'onnx',
     byteLength,

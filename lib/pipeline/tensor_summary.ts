@@ -30,10 +30,29 @@ export interface QuantizationSummary {
 /** Bytes of one 64-bit index of a sparse tensor. */
 const INDEX_BYTES = 8
 
+/** Shapes that are compared with those of later tensors. Most models have fewer. */
+const MOST_SHARED_SHAPES = 1000
+
 /** @throws TileworkError ERR_ARGUMENT for anything but a tensor */
 export function summarizeTensor(tensor: Tensor): TensorSummary {
   checkTensor(tensor, 'summarizeTensor')
-  const { name, kind, dtype, shape, hasData } = tensor
+  return summarize(tensor, tensor.shape)
+}
+
+/** Summaries of the tensors of a file. Equal shapes are one array: an array each would be a third of the memory. */
+export function summarizeTensors(tensors: Iterable<Tensor>): TensorSummary[] {
+  const shapes = new Map<string, readonly number[]>()
+  const shared = (shape: readonly number[]): readonly number[] => {
+    const key = shape.join()
+    const known = shapes.get(key)
+    if (known === undefined && shapes.size < MOST_SHARED_SHAPES) shapes.set(key, shape)
+    return known ?? shape
+  }
+  return Array.from(tensors, (tensor) => summarize(tensor, shared(tensor.shape)))
+}
+
+function summarize(tensor: Tensor, shape: readonly number[]): TensorSummary {
+  const { name, kind, dtype, hasData } = tensor
   if (tensor.kind === 'dense') {
     const { layout, byteLength } = tensor.storage
     const { quantization } = tensor

@@ -112,6 +112,9 @@ it.each([
   ['records.btf', 'inspect --json', () => manyRecords(250_000)],
   ['name.safetensors', 'inspect', () => longName(8_000_000)],
   ['entries.safetensors', 'inspect', () => manyEntries(180_000)],
+  ['entries.safetensors', 'convert to npz', () => manyEntries(180_000)],
+  ['entries.safetensors', 'convert to float32', () => manyEntries(180_000)],
+  ['initializers.onnx', 'convert', () => manyInitializers(400_000)],
   ['initializers.onnx', 'inspect', () => manyInitializers(400_000)],
 ] as const)('%s: %s', { timeout: 300_000 }, (name, call, bytes) => {
   const file = inFolder(`${call.replaceAll(' ', '')}-${name}`)

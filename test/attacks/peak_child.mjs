@@ -22,6 +22,8 @@ const calls = {
   open: () => open(file),
   check: () => check(file),
   convert: () => convert(file, `${file}.onnx`),
+  'convert to npz': () => convert(file, `${file}.npz`),
+  'convert to float32': () => convert(file, `${file}.onnx`, { dtype: 'float32' }),
   inspect: () => runCli('inspect', file),
   'inspect --json': () => runCli('inspect', file, '--json'),
 }
