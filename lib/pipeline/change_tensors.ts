@@ -102,14 +102,15 @@ export function changesElements(tensors: Iterable<Tensor>, { dtype, quantize }: 
 }
 
 /**
- * Each tensor with the tensor it becomes. Nothing is computed yet.
+ * Each tensor in the layout of the options. Nothing is computed yet.
  *
  * @throws TileworkError with the code of the first tensor that cannot be converted; the message lists the others
  */
-export function reorderTensors(tensors: readonly Tensor[], changes: TensorChanges): ReorderedTensor[] {
-  const reordered: ReorderedTensor[] = []
-  tryEach(tensors, changes, (tensor) => reordered.push(reorderTensor(tensor, changes)))
-  return reordered
+export function reorderTensors(
+  tensors: readonly Tensor[] | TensorList,
+  changes: TensorChanges,
+): readonly Tensor[] | TensorList {
+  return changeEach(tensors, changes, (tensor) => reorderTensor(tensor, changes).after)
 }
 
 /**
@@ -121,9 +122,7 @@ export function changeElementTypes(
   tensors: readonly Tensor[] | TensorList,
   changes: TensorChanges,
 ): readonly Tensor[] | TensorList {
-  const change = (tensor: Tensor): Tensor => changeElementType(tensor, changes)
-  tryEach(tensors, changes, change)
-  return mapTensors(tensors, change)
+  return changeEach(tensors, changes, (tensor) => changeElementType(tensor, changes))
 }
 
 /** The tensor computed on the device of the options; kinds other than dense are copied and need none. */
@@ -136,25 +135,24 @@ interface Failure {
   readonly error: TileworkError
 }
 
-/** @throws TileworkError with the code of the first tensor that fails; the message lists the others */
-function tryEach(
-  tensors: Iterable<Tensor>,
+/** Tries the change of each tensor, so that what fails is known before anything is written. */
+function changeEach(
+  tensors: readonly Tensor[] | TensorList,
   changes: TensorChanges,
-  attempt: (tensor: Tensor) => unknown,
-): void {
+  change: (tensor: Tensor) => Tensor,
+): readonly Tensor[] | TensorList {
   const failures: Failure[] = []
-  let total = 0
   for (const tensor of tensors) {
-    total++
     try {
-      attempt(tensor)
+      change(tensor)
     } catch (error) {
       // An unknown layout is wrong for every tensor alike, so one message is enough.
       if (!(error instanceof TileworkError) || error.code === 'ERR_LAYOUT_NAME') throw error
       failures.push({ tensor, error })
     }
   }
-  if (failures.length > 0) throw failureOf(failures, total, changes.tensors !== undefined)
+  if (failures.length > 0) throw failureOf(failures, tensors.length, changes.tensors !== undefined)
+  return mapTensors(tensors, change)
 }
 
 function failureOf(failures: readonly Failure[], total: number, isSelection: boolean): TileworkError {
@@ -171,7 +169,8 @@ function failureOf(failures: readonly Failure[], total: number, isSelection: boo
   return new TileworkError(first.code, `${what}: ${listed.join('; ')}${more}.${advice}`, { cause: first })
 }
 
-function reorderTensor(tensor: Tensor, changes: TensorChanges): ReorderedTensor {
+/** The tensor before and after the change of its layout; other changes are made in both. */
+export function reorderTensor(tensor: Tensor, changes: TensorChanges): ReorderedTensor {
   const before = changeElementType(withSourceLayout(requireDense(tensor), changes), changes) as DenseTensor
   const { layout, lower, upper, as } = changes
   if (layout === undefined) return { before, after: reorder(before, 'row_major') }

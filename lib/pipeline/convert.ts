@@ -251,11 +251,10 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
   const isUnchanged = staysWhole && !isReordered && !isRetyped
   if (staysWhole && !isUnchanged) refuseToDropGraph(file)
   const losses = isUnchanged ? [] : await countLosses(selected, options)
-  const reordered = isReordered ? reorderTensors([...selected], options) : []
   const tensors = isUnchanged
     ? selected
     : isReordered
-      ? reordered.map(({ after }) => after)
+      ? reorderTensors(selected, options)
       : mapTensors(await changedElements(selected, format, options), (tensor) =>
           inWritableLayout(tensor, format, file.format),
         )
@@ -266,7 +265,7 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
     byteLength,
     tensors: summarizeTensors(tensors),
     findings: file.findings,
-    undo: undoConversions({ path, format }, reordered, options.as),
+    undo: isReordered ? undoConversions({ path, format }, selected, options) : [],
     droppedNodes: isUnchanged ? 0 : nodesOf(file),
     losses,
   }

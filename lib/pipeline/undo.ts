@@ -6,8 +6,8 @@ import { basename, dirname, extname, join } from 'node:path'
 import type { FormatEntry } from '../formats/format.js'
 import { extensionOf } from '../formats/registry.js'
 import { isPadded, isPlain } from '../tensor/plain_storage.js'
-import type { DenseTensor } from '../tensor/tensor.js'
-import type { ReorderedTensor, TensorChanges } from './change_tensors.js'
+import type { DenseTensor, Tensor } from '../tensor/tensor.js'
+import { type ReorderedTensor, reorderTensor, type TensorChanges } from './change_tensors.js'
 
 /** The options that bring one tensor back. */
 export type UndoOptions = Pick<
@@ -29,20 +29,25 @@ export interface WrittenFile {
   readonly format: FormatEntry
 }
 
-/** How to undo the writing of `tensors`, in file order. Tensors in row-major order need nothing. */
+/** How to undo the writing of `tensors` with `changes`, in file order. Tensors in row-major order need nothing. */
 export function undoConversions(
   { path, format }: WrittenFile,
-  tensors: readonly ReorderedTensor[],
-  as: 'weights' | undefined,
+  tensors: Iterable<Tensor> & { readonly length: number },
+  changes: TensorChanges,
 ): UndoConversion[] {
-  return tensors.flatMap((tensor, index) => {
-    if (isPlain(tensor.after.storage)) return []
-    const options = { ...layoutOptions(format, tensor, as), tensors: [index] }
-    if (path === undefined) return [{ options }]
-    return [
-      { output: pathBeside(path, undoName(path, format, tensors.length > 1 ? index : undefined)), options },
-    ]
-  })
+  const conversions: UndoConversion[] = []
+  let index = 0
+  for (const tensor of tensors) {
+    const reordered = reorderTensor(tensor, changes)
+    if (!isPlain(reordered.after.storage)) {
+      const options = { ...layoutOptions(format, reordered, changes.as), tensors: [index] }
+      const position = tensors.length > 1 ? index : undefined
+      const output = path === undefined ? {} : { output: pathBeside(path, undoName(path, format, position)) }
+      conversions.push({ ...output, options })
+    }
+    index++
+  }
+  return conversions
 }
 
 /** A file in the folder of `path`. A path without a folder stays without one, as it is easier to read. */
