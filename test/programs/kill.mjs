@@ -33,7 +33,6 @@ const BEYOND_END = 1.05
 const LAST_PART = 0.25
 /** Maximum consecutive kills before an undisturbed run. */
 const MAX_KILLS_IN_A_ROW = 3
-const MANY_SMALL = 200
 const MANY_LARGE = 4
 /** Minimum fraction of kills that must hit running work; fewer would prove little. */
 const MIN_INTERRUPTED_SHARE = 0.4
@@ -74,11 +73,12 @@ const PARTS = {
   many: { share: 2, kill: killManyFiles },
 }
 
-const { rounds, seed, only } = new Command('npm run test:kill --')
+const { rounds, seed, only, files } = new Command('npm run test:kill --')
   .description('Kills saves and conversions at random moments, and checks that no file is half written.')
   .option('--rounds <n>', 'number of kills', Number, 200)
   .option('--seed <n>', 'seed of the moments', Number, 1)
   .option('--only <part...>', Object.keys(PARTS).join(', '), Object.keys(PARTS))
+  .option('--files <n>', 'small files of a run over many files', Number, 200)
   .parse()
   .opts()
 
@@ -333,7 +333,7 @@ async function killManyFiles(count) {
   const newDigests = digests(many.undisturbed)
   await execute(process.execPath, [COMMAND, ...many.args(many.old, OLD_LAYOUT)])
   const old = digests(many.old)
-  const milliseconds = await measureMany(many)
+  const times = await measureMany(many)
   const tally = { interrupted: 0, old: 0, new: 0, absent: 0, stray: 0 }
   for (let done = 0, begun = 0; done < count; begun++) {
     rmSync(many.out, { recursive: true, force: true })
@@ -342,23 +342,26 @@ async function killManyFiles(count) {
     const kills = Math.min(count - done, 1 + Math.floor(random() * MAX_KILLS_IN_A_ROW))
     let where = ''
     for (let kill = 0; kill < kills; kill++) {
-      const afterMs = random() * milliseconds * BEYOND_END
+      const afterMs = random() * lately(times) * BEYOND_END
       where = `many files, run ${begun + 1}, kill ${kill + 1} after ${afterMs.toFixed(0)} ms`
-      tally.interrupted += (await killMany(many, afterMs)) ? 1 : 0
+      const { isInterrupted, milliseconds } = await killMany(many, afterMs)
+      // After a kill, a run finds files that are done and is shorter.
+      if (!isInterrupted && kill === 0) times.push(milliseconds)
+      tally.interrupted += isInterrupted ? 1 : 0
       tally.stray += strayFiles(many.out, many.expected).length
       countStates(many, { old: begun % 2 === 1 ? old : new Map(), newDigests, tally, where })
     }
     done += kills
     await finishMany(many, newDigests, where)
   }
-  reportTally(`run over ${many.names.length} files (${milliseconds.toFixed(0)} ms)`, count, tally)
+  reportTally(`run over ${many.names.length} files (${lately(times).toFixed(0)} ms)`, count, tally)
 }
 
 function prepareMany() {
   const input = join(folder, 'in')
   mkdirSync(input)
-  for (let i = 0; i < MANY_SMALL + MANY_LARGE; i++) {
-    const mib = i < MANY_SMALL ? 0.01 : 5
+  for (let i = 0; i < files + MANY_LARGE; i++) {
+    const mib = i < files ? 0.01 : 5
     writeTensors(join(input, `${String(i).padStart(4, '0')}.btf`), { mib }, i + 1)
   }
   const names = readdirSync(input)
@@ -386,16 +389,15 @@ async function measureMany(many) {
     times.push((await child.run({ kind: 'command', args: many.args(many.out, LAYOUT) })).milliseconds)
     await child.close()
   }
-  return median(times)
+  return times
 }
 
-/** @returns {Promise<boolean>} whether the kill came before the end */
 async function killMany(many, afterMs) {
   const child = new DisturbedChild()
   const job = { kind: 'command', args: many.args(many.out, LAYOUT) }
-  const { isInterrupted } = await child.run(job, () => child.kill(), afterMs)
+  const outcome = await child.run(job, () => child.kill(), afterMs)
   await child.close()
-  return isInterrupted
+  return outcome
 }
 
 function countStates(many, { old, newDigests, tally, where }) {
