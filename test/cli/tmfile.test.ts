@@ -241,6 +241,28 @@ describe('edit', () => {
     expect(file.dense('conv/w').quantization).toEqual((await open(codes)).dense('conv/w').quantization)
   })
 
+  it('takes element types by their short names, too', async () => {
+    const half = await edited(['--cast-weights', 'f16'])
+    expect(half.report.changes).toEqual(['2 constants cast to float16'])
+    expect(half.file.dense('conv/w').dtype).toBe('float16')
+    const codes = await edited(['--quantize', 'conv/w=i8'])
+    expect(codes.report.changes).toEqual(['constant conv/w is int8 with 2 scales'])
+    for (const [name, reason] of [
+      ['int8', '--cast-weights takes float32 or float16; it is "int8".'],
+      ['flaot16', 'did you mean float16'],
+    ]) {
+      const { code, stderr } = await runCli([
+        'edit',
+        small,
+        '--cast-weights',
+        name!,
+        '-o',
+        inFolder('no.tmfile'),
+      ])
+      expect([code, stderr]).toEqual([64, expect.stringContaining(reason!)])
+    }
+  })
+
   it('refuses constants of another shape or type, unless --force', async () => {
     const wrong = inFolder('wrong.npy')
     await save(wrong, [tensor([1, 2, 3], { dtype: 'float32' })])

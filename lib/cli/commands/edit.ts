@@ -21,6 +21,7 @@ import {
   collectType,
   parseBatch,
   passList,
+  weightDtype,
 } from './edit_arguments.js'
 import { ModelChanges } from './edit_changes.js'
 import type { EditChoice } from './edit_choice.js'
@@ -176,12 +177,7 @@ function addModelOptions(command: Command): void {
     .addOption(
       new Option('--rename <old=new>', 'rename tensors and nodes; may be repeated').argParser(collectName),
     )
-    .addOption(
-      new Option('--cast-weights <dtype>', 'cast float constants to this type').choices([
-        'float32',
-        'float16',
-      ]),
-    )
+    .option('--cast-weights <dtype>', 'cast float constants to this type: float32 or float16', weightDtype)
     .option('--merge-constants', 'store equal constants once')
     .option('--remove-unused', 'remove nodes and tensors that no output needs')
     .addOption(

@@ -93,7 +93,15 @@ export function collectCodes(text: string, before: readonly Named<JsonObject>[] 
   const at = text.search(/=[{@]/)
   const use = '--quantize takes NAME=TYPE or NAME={…}'
   const [name, value] = splitAt(text, at < 0 ? text.lastIndexOf('=') : at, use)
-  return [...before, { name, value: at < 0 ? { dtype: value } : jsonOf(value, '--quantize') }]
+  const codes = at < 0 ? { dtype: resolveDtype(value) } : jsonOf(value, '--quantize')
+  return [...before, { name, value: codes }]
+}
+
+/** The types of the float weights that Tengine takes, by any of their names. */
+export function weightDtype(name: string): 'float32' | 'float16' {
+  const dtype = resolveDtype(name)
+  if (dtype === 'float32' || dtype === 'float16') return dtype
+  throw wrongUse(`--cast-weights takes float32 or float16; it is "${name}".`)
 }
 
 /** KEY=VALUE, split at the first "=". */
