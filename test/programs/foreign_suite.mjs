@@ -133,15 +133,17 @@ function addPackagesOfThisMachine(folder, own = join(ROOT, 'node_modules')) {
 }
 
 /**
- * The Node of this machine, which takes a script for itself when it starts processes. The script starts the foreign Node,
- * in qemu where the system does not know its processor, and that Node starts others in the same way.
+ * The Node of this machine, which takes a script for itself when it starts processes. The script starts the foreign Node:
+ * in qemu with a preload, by which that Node starts others in the same way, because the system does not know their
+ * processor.
  */
 function withForeignTests(command) {
   const script = join(dirname(root), 'node')
   const preload = join(dirname(root), 'preload.mjs')
   writeFileSync(preload, `process.execPath = ${JSON.stringify(script)}\n`)
   const load = ['--import', pathToFileURL(preload).href]
-  writeFileSync(script, `#!/bin/sh\nexec ${[...command, ...load].join(' ')} "$@"\n`)
+  const foreign = command[0] === QEMU ? [...command, ...load] : command
+  writeFileSync(script, `#!/bin/sh\nexec ${foreign.join(' ')} "$@"\n`)
   chmodSync(script, 0o755)
   return [process.execPath, ...load]
 }
