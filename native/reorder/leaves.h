@@ -26,14 +26,13 @@
 #include <type_traits>
 
 #include "reorder/any_tile.h"
+#include "reorder/cache_sets.h"
 #include "reorder/cost_model.h"
 #include "reorder/packed_rows.h"
 #include "reorder/packed_transpose.h"
 #include "reorder/panel.h"
 #include "reorder/panel_steps.h"
-#include "reorder/run_chain.h"
-#include "reorder/run_copy.h"
-#include "reorder/run_kernel.h"
+#include "reorder/runs.h"
 
 namespace tilework {
 namespace {
@@ -101,9 +100,15 @@ void move_listed(const Panel& panel) {
       columns[c] = one.column_at[c] == kDropped ? nowhere : one.column_at[c];
     return Listed{columns};
   };
-  // Beyond the caches long columns are packed, where one side has a list alone: that keeps the code small.
-  const bool is_long = one.stores == Stores::kStreaming && one.dropped == 0 &&
-                       one.columns >= PackedTranspose<Block, Listed, Strided>::kPiece;
+  // Long columns are packed, where one side has a list alone (which keeps the code small): beyond the caches,
+  // and where lines of the other side share a few sets and rows are long, too.
+  constexpr int64_t kPiece = PackedTranspose<Block, Listed, Strided>::kPiece;
+  const bool is_crowded = sizeof(typename Block::Unit) >= 4 &&
+                          one.rows * int64_t{sizeof(typename Block::Unit)} >= kLongPieceBytes &&
+                          (one.column_at == nullptr ? crowds_sets(one.column_stride, one.columns)
+                                                    : crowds_sets(one.row_stride, one.rows));
+  const bool is_long =
+      (one.stores == Stores::kStreaming || is_crowded) && one.dropped == 0 && one.columns >= kPiece;
   const bool packs_rows = is_long && one.column_at == nullptr && one.rows <= kMostListed;
   const bool packs_columns = is_long && one.column_at != nullptr && one.row_at == nullptr && one.holes == 0;
   const auto pack = [&](const uint8_t* source, auto row_at, uint8_t* destination, auto column_at) {
@@ -147,88 +152,6 @@ void move_listed(const Panel& panel) {
       for (int64_t c = 0; c < one.columns; ++c)
         std::memset(destination + column_at(c) + one.rows * kSize, 0, static_cast<size_t>(zeros * kSize));
     }
-  });
-}
-
-// Units of any size: even ones as chains of runs, others one by one.
-template <int64_t kUnit>
-void move_units(const Panel& panel) {
-  const Panel one = merged(panel);
-  const int64_t unit = kUnit == 0 ? one.unit_bytes : kUnit;
-  const At row_at{one.row_at, one.row_stride};
-  const At column_at{one.column_at, one.column_stride};
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    for (int64_t c = 0; c < one.columns; ++c) {
-      if (column_at(c) == kDropped) continue;
-      const uint8_t* from = source + c * one.column_step;
-      uint8_t* to = destination + column_at(c);
-      for (int64_t r = 0; r < one.rows; ++r) {
-        const bool is_hole = r >= one.rows - one.zero_rows || row_at(r) == kNoSource;
-        if (is_hole) {
-          std::memset(to + r * unit, 0, static_cast<size_t>(unit));
-        } else {
-          std::memcpy(to + r * unit, from + row_at(r), static_cast<size_t>(unit));
-        }
-      }
-    }
-  });
-}
-
-template <class Vector>
-void move_runs(const Panel& panel) {
-  // Steps cannot continue a unit that something follows.
-  const Panel one = panel.rest_bytes > 0 || panel.zero_bytes > 0 ? panel : merged(panel);
-  if (one.holes > 0 || one.row_at != nullptr || one.column_at != nullptr ||
-      one.column_step != one.unit_bytes) {
-    switch (one.unit_bytes) {
-      case 16:
-        return move_units<16>(panel);
-      case 32:
-        return move_units<32>(panel);
-      case 64:
-        return move_units<64>(panel);
-      default:
-        return move_units<0>(panel);
-    }
-  }
-  if (one.columns == 1 && one.rows == 1 && one.rest_bytes == 0) {
-    // The longer of the two steps is the inner one.
-    for (int64_t o = 0; o < one.outer.count; ++o) {
-      RunKernel<Vector>::move({one.source + o * one.outer.source, one.destination + o * one.outer.destination,
-                               one.inner.count, one.unit_bytes, one.zero_bytes, one.inner.source,
-                               one.inner.destination, one.stores});
-    }
-    return;
-  }
-  if (one.columns == 1) {
-    for (int64_t o = 0; o < one.outer.count; ++o) {
-      const Chain chain{one.rows, one.row_stride, one.rest_bytes};
-      const EvenRuns runs{one.source + o * one.outer.source,
-                          one.destination + o * one.outer.destination,
-                          one.inner.count,
-                          one.unit_bytes,
-                          0,
-                          one.inner.source,
-                          one.inner.destination,
-                          one.stores};
-      if (RunChain<Vector>::move(runs, chain)) continue;
-      for (int64_t i = 0; i < one.inner.count; ++i) {
-        const uint8_t* from = runs.source + i * one.inner.source;
-        uint8_t* to = runs.destination + i * one.inner.destination;
-        for (int64_t r = 0; r < one.rows; ++r)
-          copy_run<Vector>(to + r * one.unit_bytes, from + r * one.row_stride, one.unit_bytes,
-                           Stores::kCached);
-        copy_run<Vector>(to + one.rows * one.unit_bytes, from + one.rows * one.row_stride, one.rest_bytes,
-                         Stores::kCached);
-      }
-    }
-    return;
-  }
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    const Chain chain{one.rows, one.row_stride};
-    RunChain<Vector>::move(
-        {source, destination, one.columns, one.unit_bytes, 0, one.unit_bytes, one.column_stride, one.stores},
-        chain);
   });
 }
 

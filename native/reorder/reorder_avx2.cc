@@ -6,6 +6,7 @@
 #include "reorder/run_copy.h"
 #include "reorder/streamed_lanes_avx2.h"
 #include "reorder/tiles_avx2.h"
+#include "reorder/vector_avx2.h"
 #include "reorder/zip_avx2.h"
 
 namespace tilework {

@@ -1,6 +1,6 @@
-// Squares of cache lines with AVX-512; everything else is moved as with AVX2. Compiled for AVX-512, so it
-// must not be entered on another processor, and must not define anything that others might link to: all of it
-// but the kernel is internal.
+// Squares of cache lines with AVX-512, and runs past the caches; everything else is moved as with AVX2.
+// Compiled for AVX-512, so it must not be entered on another processor, and must not define anything that
+// others might link to: all of it but the kernel is internal.
 //
 // Of a square, each line of the source is read once and each line of the destination is written once, all of
 // it. So it does not matter that rows, or columns, share sets of the cache, and no line waits for its rest.
@@ -8,13 +8,14 @@
 
 #include <algorithm>
 
-#include "cpu/registers_avx2.h"
 #include "io/checked_math.h"
 #include "reorder/cache_lines.h"
 #include "reorder/cache_sets.h"
 #include "reorder/kernels.h"
 #include "reorder/panel_steps.h"
+#include "reorder/runs.h"
 #include "reorder/tile.h"
+#include "reorder/vector_avx2.h"
 
 namespace tilework {
 namespace {
@@ -210,6 +211,19 @@ class Squares {
   }
 };
 
+// A line that is streamed in two stores may leave the processor in two pieces.
+struct LineVector : Vector {
+  static void stream_line(uint8_t* destination, const uint8_t* source) {
+    store64<true>(destination, load64(source));
+  }
+};
+
+void stream_lines(uint8_t* destination, const uint8_t* source, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kLineBytes) LineVector::stream_line(destination + i, source + i);
+}
+
+Leaf of_runs() { return {"runs", move_runs<LineVector>}; }
+
 template <class T>
 Leaf squares_or(Leaf leaf, const PanelShape& shape) {
   return Squares<T>::fits(shape) ? Leaf{"squares", Squares<T>::move} : leaf;
@@ -225,19 +239,21 @@ Leaf leaf_of(const PanelShape& shape) {
     case 4:
       return squares_or<uint32_t>(leaf, shape);
     default:
-      return leaf;
+      return leaf.run == leaves__avx2().of_runs().run ? of_runs() : leaf;
   }
 }
 
-Leaves with_squares(Leaves leaves) {
+Leaves with_lines(Leaves leaves) {
   leaves.of = leaf_of;
+  leaves.of_runs = of_runs;
+  leaves.stream_lines = stream_lines;
   return leaves;
 }
 
 }  // namespace
 
 const Leaves& leaves__avx512() {
-  static const Leaves kLeaves = with_squares(leaves__avx2());
+  static const Leaves kLeaves = with_lines(leaves__avx2());
   return kLeaves;
 }
 

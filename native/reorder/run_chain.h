@@ -139,13 +139,9 @@ class RunChain {
       each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
     } else if (runs.stores == Stores::kStreaming && are_runs_aligned(runs, kLineBytes) &&
                chain.count * kBytes % kLineBytes == 0) {
-      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) {
-        for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(to + i, from + i);
-      });
+      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { stream_whole<Vector, kBytes>(to, from); });
     } else {
-      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) {
-        for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::copy(to + i, from + i);
-      });
+      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { copy_whole<Vector, kBytes>(to, from); });
     }
   }
 

@@ -8,6 +8,7 @@
 //     static void copy(uint8_t* destination, const uint8_t* source);     // kBytes
 //     static void copy_half(uint8_t* destination, const uint8_t* source);
 //     static void stream(uint8_t* destination, const uint8_t* source);   // to an aligned place
+//     static void stream_line(uint8_t* destination, const uint8_t* source);  // a line of the cache
 //     static void zero(uint8_t* destination);                            // kBytes
 //     static void zero_half(uint8_t* destination);
 //     static void stream_zero_half(uint8_t* destination);
@@ -35,6 +36,21 @@ namespace {
 
 // Half a vector.
 constexpr int64_t kHalfBytes = 16;
+
+// Whole vectors, and whole lines if they are streamed.
+template <class Vector, int64_t kBytes>
+[[gnu::always_inline]] inline void copy_whole(uint8_t* destination, const uint8_t* source) {
+  for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::copy(destination + i, source + i);
+}
+
+template <class Vector, int64_t kBytes>
+[[gnu::always_inline]] inline void stream_whole(uint8_t* destination, const uint8_t* source) {
+  if constexpr (kBytes % kLineBytes == 0) {
+    for (int64_t i = 0; i < kBytes; i += kLineBytes) Vector::stream_line(destination + i, source + i);
+  } else {
+    for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(destination + i, source + i);
+  }
+}
 
 // Overlapping pieces instead of a loop over single bytes; 0 < size < 2 * kBytes of a vector.
 template <class Vector>

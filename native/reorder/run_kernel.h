@@ -106,15 +106,11 @@ struct RunKernel {
     const bool fills_lines = kBytes % kLineBytes == 0 || (is_dense && kBytes % Vector::kBytes == 0);
     if (runs.stores == Stores::kStreaming && fills_lines &&
         are_runs_aligned(runs, std::min(kBytes, kLineBytes))) {
-      each_column(runs, [](uint8_t* to, const uint8_t* from) {
-        for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(to + i, from + i);
-      });
+      each_column(runs, [](uint8_t* to, const uint8_t* from) { stream_whole<Vector, kBytes>(to, from); });
     } else if constexpr (kBytes < Vector::kBytes) {
       each_column(runs, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
     } else {
-      each_column(runs, [](uint8_t* to, const uint8_t* from) {
-        for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::copy(to + i, from + i);
-      });
+      each_column(runs, [](uint8_t* to, const uint8_t* from) { copy_whole<Vector, kBytes>(to, from); });
     }
   }
 

@@ -19,7 +19,7 @@ struct StreamedLanes : NoChannels {
     if (tile.stores != Stores::kStreaming || tile.zero_rows > 0) return false;
     if (!is_aligned(tile.destination, kLineBytes)) return false;
     if (tile.destination_column == tile.rows * kUnit && tile.rows % 2 == 0 && tile.rows <= kFew) {
-      put_together(tile);
+      tile.rows > 2 ? put_together<true>(tile) : put_together<false>(tile);
       return true;
     }
     const bool has_lines = tile.destination_column % kLineBytes == 0 && tile.rows >= kUnitsOfLine;
@@ -36,15 +36,23 @@ struct StreamedLanes : NoChannels {
   // Rows that are so near to each other are followed as one place.
   static constexpr int64_t kNear = 512;
 
-  // A few rows go to columns that lie one behind the other.
+  // A few rows go to columns that lie one behind the other. Lines of four rows and more are asked for ahead:
+  // on Zen 5 that was 1.6 times as fast with four, and 0.8 times with two.
+  template <bool kAsksAhead>
   [[gnu::noinline]] static void put_together(const Tile tile) {
     uint8_t* to = tile.destination;
     for (int64_t c = 0; c < tile.columns; ++c) {
       const uint8_t* from = tile.source + c * kUnit;
+      if (kAsksAhead && c % kUnitsOfLine == 0) fetch_ahead(from, tile.source_row, tile.rows);
       for (int64_t r = 0; r < tile.rows; r += 2, to += 2 * kUnit, from += 2 * tile.source_row) {
         stream32(to, load_lanes(from, from + tile.source_row));
       }
     }
+  }
+
+  static void fetch_ahead(const uint8_t* from, int64_t row, int64_t rows) {
+    constexpr int64_t kAheadBytes = 4096;
+    for (int64_t r = 0; r < rows; ++r) __builtin_prefetch(from + r * row + kAheadBytes, 0, kSecondLevel);
   }
 
   // A line of each column in turn.
