@@ -1,13 +1,13 @@
 /** The binaries that the package will hold: what `npm run prebuild` left in `prebuilds/`. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { ROOT } from './toolchain.mjs'
 
-/** Paths relative to `prebuilds`, sorted. @param {string} [root] - of the checkout */
+/** Paths relative to `prebuilds`, with `/`, sorted. @param {string} [root] - of the checkout */
 export function shippedBinaries(root = ROOT) {
   const folder = join(root, 'prebuilds')
   if (!existsSync(folder)) return []
-  const files = readdirSync(folder, { recursive: true }).map(String)
+  const files = readdirSync(folder, { recursive: true }).map((file) => String(file).replaceAll(sep, '/'))
   return files.filter((file) => file.endsWith('.node')).sort()
 }
 

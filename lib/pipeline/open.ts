@@ -9,6 +9,7 @@ import { isRemoteSource, openRemote, remoteUrl, siblingUrl } from '../bytes/remo
 import { urlLabel } from '../bytes/remote/url_scheme.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
+import { isWindows } from '../bytes/windows_names.js'
 import { isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
@@ -272,7 +273,8 @@ class SiblingFiles {
   }
 
   async #resolve(name: string): Promise<ByteSource | undefined> {
-    checkSiblingName(name)
+    // An object of a store may have a name that means something else on Windows.
+    checkSiblingName(name, isWindows && this.#url === undefined)
     const given = await this.#options.resolve?.(name)
     if (given === undefined) return undefined
     const source = await openSource(given, sourceOptions(this.#options))

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { save, tensor } from '../../lib/index.js'
 
@@ -29,7 +30,7 @@ interface Outcome {
 /** Runs the body of an async function in which `tilework` and `at` (a path in the folder) are defined. */
 function runWith(flags: readonly string[], body: string): Outcome {
   const script = `
-    import * as tilework from ${JSON.stringify(join(ROOT, 'dist/index.js'))}
+    import * as tilework from ${JSON.stringify(pathToFileURL(join(ROOT, 'dist/index.js')).href)}
     const at = (name) => ${JSON.stringify(`${folder}/`)} + name
     const ones = tilework.tensor(new Float32Array(1000), { shape: [1000], name: 'w' })
     const run = async () => { ${body} }
