@@ -144,7 +144,8 @@ function portable(pattern: string): string {
 
 export function splitPattern(pattern: string): SplitPattern {
   // A brace may contain slashes and must stay whole: {a/b,c}/*.btf has no folder before its wildcard.
-  const cut = pattern.lastIndexOf('/', pattern.search(WILDCARD))
+  const wildcard = pattern.search(WILDCARD)
+  const cut = pattern.lastIndexOf('/', wildcard === -1 ? pattern.length : wildcard)
   if (cut === -1) return { base: '', tail: pattern }
   // Without its slash "C:" would be the current folder of the drive.
   const isRoot = cut === 0 || (isWindows && /^[A-Za-z]:$/.test(pattern.slice(0, cut)))

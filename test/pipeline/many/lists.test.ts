@@ -10,7 +10,7 @@ import { settingsHash } from '../../../lib/pipeline/convert_many.js'
 import { type InputFile, listInputs } from '../../../lib/pipeline/many/input_list.js'
 import { matchFiles } from '../../../lib/pipeline/many/match_files.js'
 import { pairOutputs, withExtension } from '../../../lib/pipeline/many/output_paths.js'
-import { isPattern, matchPattern } from '../../../lib/pipeline/many/pattern.js'
+import { isPattern, matchPattern, splitPattern } from '../../../lib/pipeline/many/pattern.js'
 import { splitRecords } from '../../../lib/pipeline/many/records.js'
 import { checkShard, takeShard } from '../../../lib/pipeline/many/shard.js'
 
@@ -108,6 +108,11 @@ describe('patterns', () => {
         found.map((name) => join(folder, name)),
       )
     }
+  })
+
+  it('without wildcards are looked for in their folder', () => {
+    expect(splitPattern('C:/a/b.npy')).toEqual({ base: 'C:/a', tail: 'b.npy' })
+    expect(splitPattern('b.npy')).toEqual({ base: '', tail: 'b.npy' })
   })
 
   it('that cannot be searched are errors of matchFiles', async () => {
