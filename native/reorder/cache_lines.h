@@ -31,16 +31,19 @@ constexpr int kSecondLevel = 2;
   for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(piece + i, 0, kSecondLevel);
 }
 
-// Asks for lines that are written soon, in an order that no processor foresees: a line that is far away holds
-// up the stores behind it. All at once, requests would hold up loads in turn, so each step takes its share.
-class LineRequests {
+// Asks for lines that are read or written soon, in an order that no processor foresees: a line that is far
+// away holds up the stores behind it. All at once, requests would hold up loads in turn, so each step takes
+// its share.
+template <bool kWritten>
+class LinesAhead {
  public:
-  LineRequests(const uint8_t* begin, int64_t bytes, int64_t steps)
+  LinesAhead(const uint8_t* begin, int64_t bytes, int64_t steps)
       : next_(begin), end_(begin + bytes), bytes_a_step_((bytes / kLineBytes / steps + 1) * kLineBytes) {}
 
   void operator()() {
     const uint8_t* last = next_ + std::min<int64_t>(bytes_a_step_, end_ - next_);
-    for (; next_ < last; next_ += kLineBytes) __builtin_prefetch(next_, 1);
+    for (; next_ < last; next_ += kLineBytes)
+      __builtin_prefetch(next_, kWritten, kWritten ? 3 : kSecondLevel);
   }
 
  private:
@@ -48,6 +51,8 @@ class LineRequests {
   const uint8_t* end_;
   int64_t bytes_a_step_;
 };
+
+using LineRequests = LinesAhead<true>;
 
 }  // namespace
 }  // namespace tilework

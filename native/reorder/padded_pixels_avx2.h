@@ -79,9 +79,23 @@ class PaddedPixels {
   template <int64_t kBlock, bool kStreams>
   [[gnu::noinline]] static void fill_all(const Tile tile, int64_t valid) {
     int64_t p = 0;
-    for (; p + kGroup <= tile.columns; p += kGroup) fill_group<kBlock, kStreams>(tile, valid, p);
+    LinesAhead<false> next = next_tile(tile, valid);
+    for (; p + kGroup <= tile.columns; p += kGroup) {
+      if constexpr (kStreams) next();
+      fill_group<kBlock, kStreams>(tile, valid, p);
+    }
     // The last group overlaps the one before, at any place.
     if (p < tile.columns) fill_group<kBlock, false>(tile, valid, tile.columns - kGroup);
+  }
+
+  // Planes are short, and each ends where processors stop following it. Where they lie side by side, the next
+  // tile lies behind the last one; two of them fit into a second-level cache.
+  static LinesAhead<false> next_tile(const Tile& tile, int64_t valid) {
+    constexpr int64_t kMostBytes = 416 << 10;
+    const int64_t row = tile.columns * kSize;
+    const int64_t bytes = valid * tile.source_row;
+    const bool is_near = tile.source_row >= row && tile.source_row <= row + kLineBytes && bytes <= kMostBytes;
+    return {tile.source + bytes, is_near ? bytes : 0, tile.columns / kGroup};
   }
 
   template <int64_t kBlock, bool kStreams>
