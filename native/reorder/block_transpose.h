@@ -93,11 +93,12 @@ class BlockTranspose {
   }
 
   static constexpr int64_t kPanelLines = 2;
-  // Processors follow a few rows by themselves. Of more rows, lines are asked for the earlier: float32 to
-  // int8, 128 rows in memory, took 0.6 of the time with eight strips ahead; 32 rows of float32 took 1.2 times
-  // as long.
-  static constexpr int64_t kFewRows = 32;
-  static constexpr int64_t strips_ahead(int64_t rows) { return rows <= kFewRows ? 2 : 8; }
+  // Two strips ahead are enough where a panel makes two lines of the destination of elements as wide as those
+  // of the source: eight took 1.2 times as long. Of wider elements more is read for each line: float32 to
+  // int8 in memory took 0.6 of the time with eight.
+  static constexpr int64_t strips_ahead(int64_t rows) {
+    return rows * kSourceSize <= kPanelLines * kLineBytes ? 2 : 8;
+  }
 
   // Rows before the first line of the destination; none where columns begin at different places of a line.
   static int64_t rows_before_line(const Tile& tile) {
