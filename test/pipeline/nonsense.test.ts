@@ -84,9 +84,13 @@ describe.each(NONSENSE.map((value) => [value]))('%s', (value) => {
   })
 })
 
-test.each(['gopher://example.com/x.btf', 'file://server/x.btf'])('save to %s', async (url) => {
-  await expect(save(new URL(url), small)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
-  await expect(open(new URL(url))).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+test.each([
+  ['gopher://example.com/x.btf', 'ERR_ARGUMENT'],
+  // On Windows a share of a server, which is not there.
+  ['file://server/x.btf', process.platform === 'win32' ? 'ERR_IO' : 'ERR_ARGUMENT'],
+])('save to %s', async (url, code) => {
+  await expect(save(new URL(url), small)).rejects.toMatchObject({ code })
+  await expect(open(new URL(url))).rejects.toMatchObject({ code })
 })
 
 describe('a tensor by its kind', () => {

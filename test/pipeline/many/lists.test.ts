@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
+import { isWindows } from '../../../lib/bytes/windows_names.js'
 import { TileworkError } from '../../../lib/errors.js'
 import { settingsHash } from '../../../lib/pipeline/convert_many.js'
 import { type InputFile, listInputs } from '../../../lib/pipeline/many/input_list.js'
@@ -65,9 +66,12 @@ describe('patterns', () => {
   it.each(['a*', 'a?b', '[ab]', '{a,b}', '!(a)', 'x/+(a)'])('%s is one', (text) =>
     expect(isPattern(text)).toBe(true),
   )
-  it.each(['a', 'a b', 'a(1)', 'a+b@c!', '\\*', '~/a', ''])('%s is none', (text) =>
+  it.each(['a', 'a b', 'a(1)', 'a+b@c!', '~/a', ''])('%s is none', (text) =>
     expect(isPattern(text)).toBe(false),
   )
+
+  it('a backslash escapes a wildcard, but on Windows separates folders', () =>
+    expect(isPattern('\\*')).toBe(isWindows))
 
   it('a folder that cannot be read is an error, and one that is gone is none', async () => {
     expect((await matchPattern(join(FOLDER, 'gone/*.btf'), undefined)).files).toEqual([])
@@ -78,9 +82,9 @@ describe('patterns', () => {
 
   it('are searched by matchFiles, sorted by code units', async () => {
     mkdirSync(join(FOLDER, 'sorted'))
-    for (const name of ['b.btf', 'a.btf', 'B.btf', 'ä.btf', '.a.btf'])
+    for (const name of ['b.btf', 'a.btf', 'C.btf', 'ä.btf', '.a.btf'])
       writeFileSync(join(FOLDER, 'sorted', name), '')
-    const names = ['B.btf', 'a.btf', 'b.btf', 'ä.btf'].map((name) => join(FOLDER, 'sorted', name))
+    const names = ['C.btf', 'a.btf', 'b.btf', 'ä.btf'].map((name) => join(FOLDER, 'sorted', name))
     expect(await matchFiles(join(FOLDER, 'sorted/*.btf'))).toEqual(names)
     expect(await matchFiles(names[1]!)).toEqual([names[1]])
     expect(await matchFiles(join(FOLDER, 'sorted/*.npy'))).toEqual([])
@@ -88,7 +92,8 @@ describe('patterns', () => {
 
   it('match names at every depth as a shell does', async () => {
     const folder = join(FOLDER, 'deep')
-    const files = ['a/b/1.npy', 'a/b/2.npz', 'c/1.npy', 'c/.d/1.npy', 'a/x*.npy', '!1.npy']
+    const files = ['a/b/1.npy', 'a/b/2.npz', 'c/1.npy', 'c/.d/1.npy', '!1.npy']
+    if (!isWindows) files.push('a/x*.npy')
     for (const file of files) {
       mkdirSync(dirname(join(folder, file)), { recursive: true })
       writeFileSync(join(folder, file), '')
@@ -99,7 +104,7 @@ describe('patterns', () => {
       '*/*/*.np[yz]': ['a/b/1.npy', 'a/b/2.npz'],
       '**/1.npy': ['a/b/1.npy', 'c/1.npy'],
       '**/.d/*': ['c/.d/1.npy'],
-      'a/x\\**': ['a/x*.npy'],
+      ...(isWindows ? {} : { 'a/x\\**': ['a/x*.npy'] }),
       '!1.*': ['!1.npy'],
       'c/!(1.npy)': [],
     }
@@ -167,7 +172,7 @@ describe('names of outputs', () => {
   it('that a new extension makes equal are refused', () => {
     const file = (name: string) => ({ path: name, real: join(FOLDER, name), name, byteLength: 0 })
     expect(() => pairOutputs([file('a.btf'), file('a.bin')], { outDir: 'out', extension: '.npy' })).toThrow(
-      'a.btf and a.bin would both be written to out/a.npy',
+      `a.btf and a.bin would both be written to ${join('out', 'a.npy')}`,
     )
   })
 })
