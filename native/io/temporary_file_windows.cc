@@ -46,6 +46,18 @@ void remove_if_abandoned(const Folder& folder, const std::string& name) {
   if (is_known && information.nNumberOfLinks <= 1) windows::set_deleted(file.get(), true);
 }
 
+// Old files that others have open keep the names that they were given, until they are closed.
+constexpr int kMostOldFiles = 16;
+
+bool set_aside(FileHandle old, const Folder& folder, const std::string& stem) {
+  const std::string name = "." + stem + ".tilework-old";
+  for (int i = 0; i < kMostOldFiles; ++i) {
+    const std::wstring aside = windows::to_wide(i == 0 ? name : name + std::to_string(i));
+    if (windows::rename_at(old, folder.descriptor(), aside, Replace::kNo) == 0) return true;
+  }
+  return false;
+}
+
 // For file systems that do not replace a file which somebody has open: the old file gives up its name first.
 // A process that is killed between the two renames leaves it as `.NAME.tilework-old`, which nothing removes.
 bool replace_in_two_steps(FileHandle file, const Folder& folder, const std::wstring& target,
@@ -54,8 +66,7 @@ bool replace_in_two_steps(FileHandle file, const Folder& folder, const std::wstr
                                  .options = kPlainFile};
   const OpenHandle old(windows::open_at(folder.descriptor(), target, opening));
   if (old.get() == kNoFile) return false;
-  const std::wstring aside = windows::to_wide("." + stem + ".tilework-old");
-  if (windows::rename_at(old.get(), folder.descriptor(), aside, Replace::kNo) != 0) return false;
+  if (!set_aside(old.get(), folder, stem)) return false;
   if (windows::rename_at(file, folder.descriptor(), target, Replace::kNo) == 0) {
     windows::set_deleted(old.get(), true);
     return true;
