@@ -46,7 +46,7 @@ void remove_if_abandoned(const Folder& folder, const std::string& name) {
   if (is_known && information.nNumberOfLinks <= 1) windows::set_deleted(file.get(), true);
 }
 
-// Old files that others have open keep the names that they were given, until they are closed.
+// A replaced file keeps its name until nobody has it open any more.
 constexpr int kMostOldFiles = 16;
 
 bool set_aside(FileHandle old, const Folder& folder, const std::string& stem) {
@@ -59,7 +59,8 @@ bool set_aside(FileHandle old, const Folder& folder, const std::string& stem) {
 }
 
 // For file systems that do not replace a file which somebody has open: the old file gives up its name first.
-// A process that is killed between the two renames leaves it as `.NAME.tilework-old`, which nothing removes.
+// A process that is killed between the two renames leaves it as `.NAME.tilework-old`, or with a number after
+// it, which nothing removes.
 bool replace_in_two_steps(FileHandle file, const Folder& folder, const std::wstring& target,
                           const std::string& stem) {
   const windows::Opening opening{.access = DELETE | FILE_READ_ATTRIBUTES | SYNCHRONIZE,

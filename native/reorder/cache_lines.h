@@ -23,7 +23,9 @@ inline int64_t elements_before_line(const uint8_t* at, int64_t size) {
   return past % size == 0 && past > 0 ? (kLineBytes - past) / size : 0;
 }
 
-// Of a prefetch: the first level of the cache has other things to keep.
+// Cache levels as `__builtin_prefetch` takes them. Reads go to the second level: the first has other lines to
+// keep.
+constexpr int kFirstLevel = 3;
 constexpr int kSecondLevel = 2;
 
 // Asks for the lines of a piece.
@@ -31,19 +33,19 @@ constexpr int kSecondLevel = 2;
   for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(piece + i, 0, kSecondLevel);
 }
 
-// Asks for lines that are read or written soon, in an order that no processor foresees: a line that is far
-// away holds up the stores behind it. All at once, requests would hold up loads in turn, so each step takes
+// Prefetches lines that are read or written soon, in an order that no hardware prefetcher predicts: a line
+// that is far away stalls the stores behind it. All prefetches at once would stall loads, so each step issues
 // its share.
-template <bool kWritten>
-class LinesAhead {
+template <bool kForWrite>
+class LinePrefetcher {
  public:
-  LinesAhead(const uint8_t* begin, int64_t bytes, int64_t steps)
+  LinePrefetcher(const uint8_t* begin, int64_t bytes, int64_t steps)
       : next_(begin), end_(begin + bytes), bytes_a_step_((bytes / kLineBytes / steps + 1) * kLineBytes) {}
 
   void operator()() {
     const uint8_t* last = next_ + std::min<int64_t>(bytes_a_step_, end_ - next_);
     for (; next_ < last; next_ += kLineBytes)
-      __builtin_prefetch(next_, kWritten, kWritten ? 3 : kSecondLevel);
+      __builtin_prefetch(next_, kForWrite, kForWrite ? kFirstLevel : kSecondLevel);
   }
 
  private:
@@ -51,8 +53,6 @@ class LinesAhead {
   const uint8_t* end_;
   int64_t bytes_a_step_;
 };
-
-using LineRequests = LinesAhead<true>;
 
 }  // namespace
 }  // namespace tilework

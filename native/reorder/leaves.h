@@ -67,8 +67,9 @@ constexpr int64_t kMostListed = 1024;
 
 template <class Block>
 void move_listed(const Panel& panel) {
+  constexpr int64_t kSize = sizeof(typename Block::Unit);
   Panel one = merged(panel);
-  if (one.holes > 0 && one.columns * int64_t{sizeof(typename Block::Unit)} > kZeroBytes) one = panel;
+  if (one.holes > 0 && one.columns * kSize > kZeroBytes) one = panel;
   // Whole blocks of zeros are stored; the others are read as rows.
   const int64_t zeros = one.zero_rows / Block::kRows * Block::kRows;
   const bool stores_zeros = zeros > 0 && one.rows - zeros >= Block::kRows && one.dropped == 0;
@@ -77,7 +78,7 @@ void move_listed(const Panel& panel) {
     one.zero_rows -= zeros;
     one.holes -= zeros;
   }
-  const int64_t bytes = one.rows * one.columns * int64_t{sizeof(typename Block::Unit)};
+  const int64_t bytes = one.rows * one.columns * kSize;
   const int64_t strip = one.columns;
   int64_t rows[kMostListed];
   int64_t columns[kMostListed];
@@ -100,15 +101,15 @@ void move_listed(const Panel& panel) {
       columns[c] = one.column_at[c] == kDropped ? nowhere : one.column_at[c];
     return Listed{columns};
   };
-  // Long columns are packed, where one side has a list alone (which keeps the code small): beyond the caches,
-  // and where lines of the other side share a few sets and rows are long, too.
-  constexpr int64_t kPiece = PackedTranspose<Block, Listed, Strided>::kPiece;
-  const bool is_crowded = sizeof(typename Block::Unit) >= 4 &&
-                          one.rows * int64_t{sizeof(typename Block::Unit)} >= kLongPieceBytes &&
-                          (one.column_at == nullptr ? crowds_sets(one.column_stride, one.columns)
-                                                    : crowds_sets(one.row_stride, one.rows));
-  const bool is_long =
-      (one.stores == Stores::kStreaming || is_crowded) && one.dropped == 0 && one.columns >= kPiece;
+  // Long columns are packed if only one dimension has a list, which keeps the code small: beyond the caches,
+  // and where the lines of the other dimension share a few sets. Narrower units gained 1.4 on one thread from
+  // the latter and lost 0.8 on two.
+  using Packed = PackedTranspose<Block, Listed, Strided>;
+  const bool has_set_conflicts = kSize >= 4 && one.rows >= Packed::kRows &&
+                                 (one.column_at == nullptr ? crowds_sets(one.column_stride, one.columns)
+                                                           : crowds_sets(one.row_stride, one.rows));
+  const bool is_long = (one.stores == Stores::kStreaming || has_set_conflicts) && one.dropped == 0 &&
+                       one.columns >= Packed::kPiece;
   const bool packs_rows = is_long && one.column_at == nullptr && one.rows <= kMostListed;
   const bool packs_columns = is_long && one.column_at != nullptr && one.row_at == nullptr && one.holes == 0;
   const auto pack = [&](const uint8_t* source, auto row_at, uint8_t* destination, auto column_at) {
@@ -116,13 +117,13 @@ void move_listed(const Panel& panel) {
         source, row_at, one.rows, one.rows, destination, column_at, one.columns, one.stores);
   };
   const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
-    const LineRequests next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
-                            one.columns / Block::kColumns);
+    const LinePrefetcher<true> next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
+                                    one.columns / Block::kColumns);
     if (one.dropped > 0) {
       // As many rows at a time as one block has, so that a dropped column needs room for no more.
       for (int64_t r = 0; r < one.rows; r += Block::kRows) {
         const int64_t row = std::min(r, one.rows - Block::kRows);
-        uint8_t* to = destination + row * int64_t{sizeof(typename Block::Unit)};
+        uint8_t* to = destination + row * kSize;
         transpose_places<Block>(source, row_at.from(row), Block::kRows, to, list_columns(to), one.columns,
                                 strip, next);
       }
@@ -147,7 +148,6 @@ void move_listed(const Panel& panel) {
       with_columns(source, destination, Listed{one.row_at});
     }
     if (stores_zeros) {
-      constexpr int64_t kSize = sizeof(typename Block::Unit);
       const At column_at{one.column_at, one.column_stride};
       for (int64_t c = 0; c < one.columns; ++c)
         std::memset(destination + column_at(c) + one.rows * kSize, 0, static_cast<size_t>(zeros * kSize));

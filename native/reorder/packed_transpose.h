@@ -23,6 +23,10 @@ class PackedTranspose {
   static constexpr int64_t kPiece =
       std::max<int64_t>(std::min<int64_t>(256 / Block::kSourceSize, 128), Block::kColumns);
 
+  // Rows that are packed together.
+  static constexpr int64_t kRows =
+      std::max<int64_t>(std::min<int64_t>(256 / sizeof(typename Block::Unit), 128), Block::kRows);
+
   [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
                                     uint8_t* destination, Columns column_at, int64_t columns, Stores stores) {
     alignas(kLineBytes) uint8_t packed[kRows * kStride];
@@ -51,7 +55,6 @@ class PackedTranspose {
  private:
   static constexpr int64_t kSize = sizeof(typename Block::Unit);
   static constexpr int64_t kSourceSize = Block::kSourceSize;
-  static constexpr int64_t kRows = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kRows);
   // A line more than the columns, so that rows do not share a set of the cache.
   static constexpr int64_t kStride =
       (kPiece * kSourceSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;

@@ -79,18 +79,18 @@ class PaddedPixels {
   template <int64_t kBlock, bool kStreams>
   [[gnu::noinline]] static void fill_all(const Tile tile, int64_t valid) {
     int64_t p = 0;
-    LinesAhead<false> next = next_tile(tile, valid);
+    LinePrefetcher<false> prefetch_next = next_tile(tile, valid);
     for (; p + kGroup <= tile.columns; p += kGroup) {
-      if constexpr (kStreams) next();
+      if constexpr (kStreams) prefetch_next();
       fill_group<kBlock, kStreams>(tile, valid, p);
     }
     // The last group overlaps the one before, at any place.
     if (p < tile.columns) fill_group<kBlock, false>(tile, valid, tile.columns - kGroup);
   }
 
-  // Planes are short, and each ends where processors stop following it. Where they lie side by side, the next
-  // tile lies behind the last one; two of them fit into a second-level cache.
-  static LinesAhead<false> next_tile(const Tile& tile, int64_t valid) {
+  // Hardware prefetchers stop at the end of each plane, and planes are short. If they are contiguous, the
+  // next tile starts after the last plane. Both tiles must fit into the L2 cache.
+  static LinePrefetcher<false> next_tile(const Tile& tile, int64_t valid) {
     constexpr int64_t kMostBytes = 416 << 10;
     const int64_t row = tile.columns * kSize;
     const int64_t bytes = valid * tile.source_row;
@@ -187,13 +187,13 @@ class PaddedPixels {
     take_line_apart<kBlock>(tile, pixels - kLine);
   }
 
-  // Whether the pixels of a line lie so far apart that processors do not follow reads that are out of order.
-  // Of pixels that are lines apart they follow none.
+  // Whether the pixels of a destination line are so far apart that hardware prefetchers need their reads in
+  // order. Pixels that are several lines apart are not prefetched in any order.
   template <int64_t kBlock>
   static constexpr bool kIsSpread = kBlock <= kLineBytes && (kBlock == kLineBytes || kBlock * kLine >= 2048);
 
-  // Beyond the caches nearly all of the work is reading, and memory answers more requests in the same time
-  // where they are from two places; from four it took twice as long on Zen 5.
+  // Beyond the caches reads dominate, and two read streams have more loads in flight than one; four took
+  // twice as long on Zen 5.
   template <int64_t kBlock>
   TILEWORK_INLINE static void take_lines_apart(const Tile& tile, int64_t first, int64_t lines) {
     constexpr int64_t kReaders = kIsSpread<kBlock> ? 2 : 1;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "cpu/registers_avx2.h"
 #include "io/checked_math.h"
 #include "reorder/cache_lines.h"
 #include "reorder/cache_sets.h"

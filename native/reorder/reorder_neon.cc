@@ -230,10 +230,6 @@ struct Pair {
     copy_masked(destination, source, mask);
   }
   static void stream(uint8_t* destination, const uint8_t* source) { stream32(destination, source); }
-  static void stream_line(uint8_t* destination, const uint8_t* source) {
-    stream(destination, source);
-    stream(destination + kBytes, source + kBytes);
-  }
 };
 
 struct Neon {

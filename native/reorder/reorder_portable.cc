@@ -57,10 +57,6 @@ struct PlainVector {
     copy_masked(destination, source, mask);
   }
   static void stream(uint8_t* destination, const uint8_t* source) { copy(destination, source); }
-  static void stream_line(uint8_t* destination, const uint8_t* source) {
-    copy(destination, source);
-    copy(destination + kBytes, source + kBytes);
-  }
 };
 
 struct Portable {

@@ -8,7 +8,8 @@
 //     static void copy(uint8_t* destination, const uint8_t* source);     // kBytes
 //     static void copy_half(uint8_t* destination, const uint8_t* source);
 //     static void stream(uint8_t* destination, const uint8_t* source);   // to an aligned place
-//     static void stream_line(uint8_t* destination, const uint8_t* source);  // a line of the cache
+//     // Optional: a cache line, to an aligned address.
+//     static void stream_line(uint8_t* destination, const uint8_t* source);
 //     static void zero(uint8_t* destination);                            // kBytes
 //     static void zero_half(uint8_t* destination);
 //     static void stream_zero_half(uint8_t* destination);
@@ -37,7 +38,7 @@ namespace {
 // Half a vector.
 constexpr int64_t kHalfBytes = 16;
 
-// Whole vectors, and whole lines if they are streamed.
+// A run of a constant number of vectors.
 template <class Vector, int64_t kBytes>
 [[gnu::always_inline]] inline void copy_whole(uint8_t* destination, const uint8_t* source) {
   for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::copy(destination + i, source + i);
@@ -45,7 +46,7 @@ template <class Vector, int64_t kBytes>
 
 template <class Vector, int64_t kBytes>
 [[gnu::always_inline]] inline void stream_whole(uint8_t* destination, const uint8_t* source) {
-  if constexpr (kBytes % kLineBytes == 0) {
+  if constexpr (kBytes % kLineBytes == 0 && requires { Vector::stream_line(destination, source); }) {
     for (int64_t i = 0; i < kBytes; i += kLineBytes) Vector::stream_line(destination + i, source + i);
   } else {
     for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(destination + i, source + i);

@@ -27,10 +27,6 @@ struct Vector {
   static void stream(uint8_t* destination, const uint8_t* source) {
     _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), load32(source));
   }
-  static void stream_line(uint8_t* destination, const uint8_t* source) {
-    stream(destination, source);
-    stream(destination + kBytes, source + kBytes);
-  }
 };
 
 }  // namespace
