@@ -300,15 +300,15 @@ describe.each(CASES)('sources in files: %s', (name, description) => {
     expect(() => plan.runToFile(input, 0, output, 0, result.length, 0)).toThrow(changed)
     truncateSync(path, plan.sourceBytes)
     const again = native().openInput(path, { mapped: false, guard: false })
-    // The file changes while the only thread is busy.
+    // The file changes while the run waits for the only thread. One transpose takes about 10 ms, in which a busy
+    // machine may not get to the next line.
     const before = native().threads()
     native().setThreads(1)
     const slow = native().planReorder(transpose(4000, 4000))
-    const busy = slow.run(
-      new Uint8Array(slow.sourceBytes),
-      new Uint8Array(slow.sourceBytes),
-      0,
-      slow.sourceBytes,
+    const matrix = new Uint8Array(slow.sourceBytes)
+    const transposed = new Uint8Array(slow.destinationBytes)
+    const busy = Promise.all(
+      Array.from({ length: 20 }, () => slow.run(matrix, transposed, 0, transposed.length)),
     )
     const run = plan.runToFile(again, 0, output, 0, result.length, 0)
     utimesSync(path, 1, 1)
