@@ -49,7 +49,7 @@ struct KernelText {
   int64_t destination_base = 0;
 };
 
-inline constexpr int64_t kTileGroup = 256;
+inline constexpr int64_t kTileGroup = 128;
 // Largest local memory of a tile.
 inline constexpr int64_t kTileBytes = 16 << 10;
 

@@ -245,9 +245,10 @@ std::string sum_text(const LoopNest& nest, const char* prefix, const std::string
   return text;
 }
 
-// Declares d0, d1, ...: the iterations within the tile of element number `i` in an order.
-std::string digits_text(const TileText& text_of, const std::vector<size_t>& order) {
-  std::string text = "    uint remainder = i;\n";
+// Declares d0, d1, ...: the iterations within the tile of an element, given by its number in an order.
+std::string digits_text(const TileText& text_of, const std::vector<size_t>& order,
+                        const std::string& element) {
+  std::string text = "    uint remainder = " + element + ";\n";
   for (size_t k = 0; k < order.size(); ++k) {
     const std::string count = std::to_string(text_of.count(order[k]));
     const bool is_last = k + 1 == order.size();
@@ -330,6 +331,41 @@ constexpr const char* kLoad = R"cl(
   barrier(CLK_LOCAL_MEM_FENCE);
 )cl";
 
+// Loads bytes as whole words: the columns of a tile are contiguous in the source and in local memory, `i` is
+// the first of PER_READ of them, and the digits of each follow. On an H200 that was 1.0 to 1.6 times as fast;
+// pairs of 16-bit elements took 1.0 to 1.2 times as long.
+constexpr const char* kLoadWords = R"cl(
+    const long from = from_tile + (FROM_WITHIN);
+    const uint local_first = LOCAL;
+    const int is_whole =
+        from >= window_first && from + PER_READ <= window_last && (from - window_first) % PER_READ == 0;
+    const uint word = is_whole ? *(__global const uint*)(source + (from - window_first)) : 0;
+#if SOURCE_BITS == ELEMENT_BITS
+    uint packed = 0;
+#endif
+    for (uint k = 0; k < PER_READ; ++k) {
+)cl";
+
+constexpr const char* kLoadOfWord = R"cl(
+      ELEMENT element = 0;
+      if ((IS_VALID) && (is_whole || (from + k >= window_first && from + k < window_last))) {
+        const SOURCE code =
+            is_whole ? (SOURCE)(word >> (k * SOURCE_BITS)) : LOAD(source, from + k - window_first);
+        const INDEX slot = (INDEX)(to_tile + (TO_WITHIN));
+        element = (ELEMENT)CONVERT(code, slot);
+      }
+#if SOURCE_BITS == ELEMENT_BITS
+      packed |= (uint)element << (k * ELEMENT_BITS);
+    }
+    *(__local uint*)(tile + local_first) = packed;
+#else
+      tile[local_first + k] = element;
+    }
+#endif
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+)cl";
+
 constexpr const char* kStore = R"cl(
     if (!(IS_WRITTEN)) continue;
     const ulong to = (ulong)(to_tile + (TO_WITHIN));
@@ -372,6 +408,14 @@ std::string loop_text(int64_t elements, int64_t step) {
          "; i += GROUP * " + std::to_string(step) + ") {\n";
 }
 
+// The tile into local memory, `per_read` elements at a time.
+std::string load_text(const TileText& text_of, int64_t elements, int64_t per_read) {
+  const std::vector<size_t> order = text_of.order(true);
+  const std::string first = loop_text(elements, per_read) + digits_text(text_of, order, "i");
+  if (per_read == 1) return first + kLoad;
+  return first + kLoadWords + digits_text(text_of, order, "i + k") + kLoadOfWord;
+}
+
 std::string macro(const char* name, const std::string& value) {
   return std::string("#define ") + name + " " + value + "\n";
 }
@@ -391,9 +435,10 @@ std::string tile_text(const DeviceMoves& moves, KernelText& result) {
   const std::vector<size_t> by_destination = text_of.order(false);
   const size_t inner = by_destination.front();
   const int64_t per_word = std::max<int64_t>(kWordBytes / bytes, 1);
+  const int64_t per_read = moves.source_bits == 8 ? kWordBytes : 1;
   const bool has_words = per_word > 1 && text_of.count(inner) % per_word == 0;
   std::string text =
-      constant("GROUP", kTileGroup) + constant("PER_WORD", per_word) +
+      constant("GROUP", kTileGroup) + constant("PER_WORD", per_word) + constant("PER_READ", per_read) +
       constant("TILE_ROOM", elements / columns * text_of.pitch) +
       macro("IS_VALID", inside_text(text_of, true)) + macro("IS_WRITTEN", inside_text(text_of, false)) +
       macro("FROM_WITHIN", within_text(text_of, true)) + macro("TO_WITHIN", within_text(text_of, false)) +
@@ -407,8 +452,8 @@ std::string tile_text(const DeviceMoves& moves, KernelText& result) {
   text += "  const long to_tile = " +
           sum_text(nest, "p", std::to_string(nest.destination_base), stride(&Node::destination_stride)) +
           ";\n";
-  text += variables_text(nest) + loop_text(elements, 1) + digits_text(text_of, text_of.order(true)) + kLoad;
-  text += loop_text(elements, has_words ? per_word : 1) + digits_text(text_of, by_destination);
+  text += variables_text(nest) + load_text(text_of, elements, columns % per_read == 0 ? per_read : 1);
+  text += loop_text(elements, has_words ? per_word : 1) + digits_text(text_of, by_destination, "i");
   return text + (has_words ? kStoreWords : kStore);
 }
 
