@@ -148,10 +148,10 @@ async function processor(folder) {
 
 function inPython(python, cases, threads, rounds) {
   const input = JSON.stringify({ cases, threads, rounds })
-  const { status, stdout, stderr, error } = spawnSync(python, [SCRIPT], { input, encoding: 'utf8' })
+  const { status, signal, stdout, stderr, error } = spawnSync(python, [SCRIPT], { input, encoding: 'utf8' })
   if (status !== 0) {
-    const reason = error?.code ?? stderr.trim().split('\n').at(-1)
-    console.error(`numpy and OpenCV are skipped: ${python} ended with ${reason}.`)
+    const reason = error?.code ?? signal ?? stderr.trim().split('\n').at(-1)
+    console.error(`a run of numpy and OpenCV is skipped: ${python} ended with ${reason}.`)
     return undefined
   }
   const { results, opencv } = JSON.parse(stdout)
