@@ -66,7 +66,8 @@ describe('a model saved over another', () => {
     expect((await old.dense('t1').bytes())[0]).toBe(1)
     await save(inFolder(INDEX), [...old.tensors], { maxShardBytes: 8 })
     expect(await valuesOf(inFolder(INDEX))).toEqual([1, 1])
-    expect(files().length).toBe(3)
+    // Windows without POSIX renames keeps replaced files that are open under names of their own.
+    expect(files().filter((name) => !name.endsWith('.tilework-old')).length).toBe(3)
   })
 
   test('accepts a one-shot iterable, concurrently with other saves', async () => {
@@ -235,7 +236,8 @@ describe('an open model saved unchanged', () => {
   })
 
   test('does not overwrite a file whose name is not a shard name', async () => {
-    const rename = (text: string): string => text.replaceAll('m-00001-of-00002', 'ünïcode "part"')
+    const stem = process.platform === 'win32' ? 'ünïcode part' : 'ünïcode "part"'
+    const rename = (text: string): string => text.replaceAll('m-00001-of-00002', stem)
     writeFileSync(
       join(folder, 'source', rename('m-00001-of-00002.safetensors')),
       readFileSync(join(folder, 'source', shardNames(2)[0]!)),
@@ -243,9 +245,9 @@ describe('an open model saved unchanged', () => {
     const parsed = JSON.parse(readFileSync(source(), 'utf8'))
     parsed.weight_map.t0 = rename(parsed.weight_map.t0)
     writeFileSync(source(), JSON.stringify(parsed))
-    writeFileSync(target('ünïcode "part".safetensors'), 'mine')
+    writeFileSync(target(`${stem}.safetensors`), 'mine')
     await copy()
-    expect(readFileSync(target('ünïcode "part".safetensors'), 'utf8')).toBe('mine')
+    expect(readFileSync(target(`${stem}.safetensors`), 'utf8')).toBe('mine')
     expect(await valuesOf(target())).toEqual([7, 7])
   })
 
