@@ -46,7 +46,7 @@ void remove_if_abandoned(const Folder& folder, const std::string& name) {
   if (is_known && information.nNumberOfLinks <= 1) windows::set_deleted(file.get(), true);
 }
 
-// A replaced file keeps its name until nobody has it open any more.
+// Old versions of a file that are open at the same time; each has a name until it is closed.
 constexpr int kMostOldFiles = 16;
 
 bool set_aside(FileHandle old, const Folder& folder, const std::string& stem) {

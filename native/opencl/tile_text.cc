@@ -327,8 +327,6 @@ constexpr const char* kLoad = R"cl(
       element = (ELEMENT)CONVERT(LOAD(source, from - window_first), slot);
     }
     tile[LOCAL] = element;
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
 )cl";
 
 // Loads bytes as whole words: the columns of a tile are contiguous in the source and in local memory, `i` is
@@ -356,12 +354,16 @@ constexpr const char* kLoadOfWord = R"cl(
       }
 #if SOURCE_BITS == ELEMENT_BITS
       packed |= (uint)element << (k * ELEMENT_BITS);
-    }
-    *(__local uint*)(tile + local_first) = packed;
 #else
       tile[local_first + k] = element;
-    }
 #endif
+    }
+#if SOURCE_BITS == ELEMENT_BITS
+    *(__local uint*)(tile + local_first) = packed;
+#endif
+)cl";
+
+constexpr const char* kLoaded = R"cl(
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 )cl";
@@ -412,8 +414,8 @@ std::string loop_text(int64_t elements, int64_t step) {
 std::string load_text(const TileText& text_of, int64_t elements, int64_t per_read) {
   const std::vector<size_t> order = text_of.order(true);
   const std::string first = loop_text(elements, per_read) + digits_text(text_of, order, "i");
-  if (per_read == 1) return first + kLoad;
-  return first + kLoadWords + digits_text(text_of, order, "i + k") + kLoadOfWord;
+  if (per_read == 1) return first + kLoad + kLoaded;
+  return first + kLoadWords + digits_text(text_of, order, "i + k") + kLoadOfWord + kLoaded;
 }
 
 std::string macro(const char* name, const std::string& value) {
@@ -435,7 +437,7 @@ std::string tile_text(const DeviceMoves& moves, KernelText& result) {
   const std::vector<size_t> by_destination = text_of.order(false);
   const size_t inner = by_destination.front();
   const int64_t per_word = std::max<int64_t>(kWordBytes / bytes, 1);
-  const int64_t per_read = moves.source_bits == 8 ? kWordBytes : 1;
+  const int64_t per_read = moves.source_bits == 8 && columns % kWordBytes == 0 ? kWordBytes : 1;
   const bool has_words = per_word > 1 && text_of.count(inner) % per_word == 0;
   std::string text =
       constant("GROUP", kTileGroup) + constant("PER_WORD", per_word) + constant("PER_READ", per_read) +
@@ -452,7 +454,7 @@ std::string tile_text(const DeviceMoves& moves, KernelText& result) {
   text += "  const long to_tile = " +
           sum_text(nest, "p", std::to_string(nest.destination_base), stride(&Node::destination_stride)) +
           ";\n";
-  text += variables_text(nest) + load_text(text_of, elements, columns % per_read == 0 ? per_read : 1);
+  text += variables_text(nest) + load_text(text_of, elements, per_read);
   text += loop_text(elements, has_words ? per_word : 1) + digits_text(text_of, by_destination, "i");
   return text + (has_words ? kStoreWords : kStore);
 }

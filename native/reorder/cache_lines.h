@@ -28,7 +28,7 @@ inline int64_t elements_before_line(const uint8_t* at, int64_t size) {
 constexpr int kFirstLevel = 3;
 constexpr int kSecondLevel = 2;
 
-// Asks for the lines of a piece.
+// Prefetches the lines of a piece for reading.
 [[gnu::always_inline]] inline void fetch_piece(const uint8_t* piece, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(piece + i, 0, kSecondLevel);
 }
