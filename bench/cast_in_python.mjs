@@ -11,9 +11,12 @@ export function measureInPython(results, python) {
   const input = JSON.stringify(
     cases.map((each) => ({ name: castName(each), bytes: castBytes(each), ...each })),
   )
-  const { status, stdout, stderr, error } = spawnSync(python, [SCRIPT], { input, encoding: 'utf8' })
+  const { status, signal, stdout, stderr, error } = spawnSync(python, [SCRIPT], {
+    input,
+    encoding: 'utf8',
+  })
   if (status !== 0) {
-    const reason = error?.code ?? stderr.trim().split('\n').at(-1)
+    const reason = error?.code ?? signal ?? stderr.trim().split('\n').at(-1)
     console.error(`numpy and ml_dtypes are skipped: ${python} ended with ${reason}.`)
     return results
   }
