@@ -1,6 +1,7 @@
 #include "folder.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "error.h"
 #include "io/file_lock.h"
 #include "io/output_file.h"
+#include "io/own_file.h"
 
 namespace tilework::binding {
 namespace {
@@ -43,6 +45,15 @@ Napi::Value remove_below(const Napi::CallbackInfo& info) {
     const bool removed =
         tilework::remove_below(path_text(info[0], "folder"), path_text(info[1], "name"), identity);
     return Napi::Boolean::New(info.Env(), removed);
+  });
+}
+
+Napi::Value read_own_file(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    const std::optional<std::string> content = tilework::read_own_file(
+        path_text(info[0], "path"), static_cast<size_t>(whole_number(info[1], "mostBytes")));
+    if (!content) return info.Env().Undefined();
+    return Napi::Buffer<char>::Copy(info.Env(), content->data(), content->size());
   });
 }
 

@@ -12,9 +12,11 @@ Napi::Object to_javascript(Napi::Env env, const FileIdentity& identity);
 
 // removeBelow(folder, name, identity): boolean
 Napi::Value remove_below(const Napi::CallbackInfo& info);
+// readOwnFile(path, mostBytes): Uint8Array | undefined
+Napi::Value read_own_file(const Napi::CallbackInfo& info);
 // outputPaths(path): string[]
 Napi::Value output_paths(const Napi::CallbackInfo& info);
-// tryLock(descriptor): 'taken' | 'busy' | 'unknown'
+// tryLock(folder): 'busy' | 'unknown' | {release()}
 Napi::Value try_lock(const Napi::CallbackInfo& info);
 
 }  // namespace tilework::binding

@@ -131,6 +131,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
               Napi::Function::New<OutputFileObject::create_below>(env, "createOutputBelow"));
   exports.Set("outputPaths", Napi::Function::New<output_paths>(env, "outputPaths"));
   exports.Set("removeBelow", Napi::Function::New<remove_below>(env, "removeBelow"));
+  exports.Set("readOwnFile", Napi::Function::New<read_own_file>(env, "readOwnFile"));
   exports.Set("tryLock", Napi::Function::New<try_lock>(env, "tryLock"));
   exports.Set("threads", Napi::Function::New<threads>(env, "threads"));
   exports.Set("setThreads", Napi::Function::New<set_threads>(env, "setThreads"));

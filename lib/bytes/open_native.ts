@@ -83,6 +83,12 @@ function requireTemporaries(path: string): void {
   if (hasPermissions()) requirePermission('fs.write', ...native().outputPaths(path))
 }
 
+/** The content of a file that only this user can have written. @throws TileworkError ERR_PERMISSION */
+export function readOwnFile(path: string, mostBytes: number): Uint8Array | undefined {
+  requirePermission('fs.read', path)
+  return native().readOwnFile(path, mostBytes)
+}
+
 /** Removes a file if it is still this one. @throws TileworkError ERR_IO, ERR_PERMISSION */
 export function removeBelow(
   { folder, name }: Pick<FileBelow, 'folder' | 'name'>,

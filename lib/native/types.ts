@@ -584,6 +584,11 @@ export interface NativeAddon {
   outputPaths(path: string): readonly string[]
   /** Removes a file below a folder if it is still this one, regular and without further names. */
   removeBelow(folder: string, name: string, identity: NativeFileIdentity): boolean
+  /**
+   * The content of a regular file of this user with a single name, which nobody else may write to; undefined for any other, for
+   * one of more than `mostBytes`, and where it cannot be read. A link is not followed.
+   */
+  readOwnFile(path: string, mostBytes: number): Uint8Array | undefined
   /** Takes the lock of a folder if it is free. `unknown` where the folder or its file system has no locks. */
   tryLock(folder: string): NativeLock | 'busy' | 'unknown'
   /** Threads of the addon's pool: from CPU affinity and cgroup quota, or TILEWORK_THREADS, or `setThreads`. */

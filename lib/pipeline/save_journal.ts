@@ -3,20 +3,10 @@
  * save of the same target removes what is left. Only files that are listed here, or that the replaced model named, are ever
  * removed, and only while no file of the folder names them.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, constants, fsyncSync, lstatSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type FileIdentity, type IdentifiedFile, keyOfName } from '../bytes/file_identity.js'
-import { removeBelow } from '../bytes/open_native.js'
+import { readOwnFile, removeBelow } from '../bytes/open_native.js'
 import { checkSiblingName } from '../bytes/sibling.js'
 import type { FormatEntry } from '../formats/format.js'
 import { keysNamedIn, namesAt } from '../formats/named_files.js'
@@ -80,19 +70,10 @@ export async function removeLeftovers(path: string, entry: FormatEntry): Promise
 /** The files in the journal of `path`: none where it is not of this user or cannot be read. */
 function readJournal(path: string): IdentifiedFile[] {
   try {
-    const descriptor = openSync(
-      journalOf(path),
-      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-    )
-    try {
-      const { uid, size, nlink, mode } = fstatSync(descriptor)
-      const isOurs = uid === process.geteuid?.() && nlink === 1 && (mode & 0o022) === 0
-      if (!isOurs || size > MAX_JOURNAL_BYTES) return []
-      const { files } = JSON.parse(readFileSync(descriptor, 'utf8')) as { files: readonly JsonFile[] }
-      return files.map(fromJson)
-    } finally {
-      closeSync(descriptor)
-    }
+    const content = readOwnFile(journalOf(path), MAX_JOURNAL_BYTES)
+    if (content === undefined) return []
+    const { files } = JSON.parse(new TextDecoder().decode(content)) as { files: readonly JsonFile[] }
+    return files.map(fromJson)
   } catch {
     // A journal that was cut short: no file had its name yet.
     return []

@@ -5,6 +5,8 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
+  chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   linkSync,
@@ -13,6 +15,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -266,6 +269,32 @@ describe('the journal of a killed save', () => {
     expect(existsSync(join(outside, 'file'))).toBe(true)
     rmSync(outside, { recursive: true })
   })
+
+  async function expectIgnored(change: () => void): Promise<void> {
+    await save(at('m.onnx'), small, external)
+    writeFileSync(at('left'), 'left')
+    writeJournal('left')
+    change()
+    await save(at('m.onnx'), small)
+    expect(names()).toContain('left')
+  }
+
+  test('is ignored where it has a second name', () =>
+    expectIgnored(() => linkSync(at(JOURNAL), at('second'))))
+
+  test('is ignored where it is a link', () =>
+    expectIgnored(() => {
+      renameSync(at(JOURNAL), at('second'))
+      symlinkSync('second', at(JOURNAL))
+    }))
+
+  test.skipIf(process.platform === 'win32')('is ignored where others may write it', () =>
+    expectIgnored(() => chmodSync(at(JOURNAL), 0o620)),
+  )
+
+  test.skipIf(process.geteuid?.() !== 0)('is ignored where it is of another user (needs root)', () =>
+    expectIgnored(() => chownSync(at(JOURNAL), 12_345, -1)),
+  )
 
   test('is ignored where it is damaged', async () => {
     for (const text of ['', '{', '{"files":[{}]}', '{"files":[{"name":"x","identity":{"device":"y"}}]}']) {
