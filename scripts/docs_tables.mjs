@@ -4,7 +4,7 @@
  * test does, so that the page cannot differ from the code.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import ts from 'typescript'
 import { fail, ROOT } from './toolchain.mjs'
 
@@ -18,6 +18,7 @@ const LIBRARY = join(ROOT, 'lib')
 const SHARED_LIMITS = new Set(['native/limits.ts', 'layout/limits.ts'])
 
 const sources = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' })
+  .map((path) => path.replaceAll(sep, '/'))
   .filter((path) => path.endsWith('.ts'))
   .toSorted()
   .map((path) => parse(join(LIBRARY, path)))
@@ -99,12 +100,16 @@ function nameOf(limit) {
 /** A limit stands with its value: what other constants make of it (`MAX_RANK = MAX_AXES`) is not a second limit. */
 function isLimit(constant) {
   const { name, initializer } = constant
-  const isShared = SHARED_LIMITS.has(relative(LIBRARY, constant.getSourceFile().fileName))
+  const isShared = SHARED_LIMITS.has(pathInLibrary(constant))
   return (isShared || LIMIT_NAME.test(name.text)) && !ts.isIdentifier(initializer)
 }
 
+function pathInLibrary(node) {
+  return relative(LIBRARY, node.getSourceFile().fileName).replaceAll(sep, '/')
+}
+
 function folderOf(limit) {
-  const [first, second] = relative(LIBRARY, limit.getSourceFile().fileName).split('/')
+  const [first, second] = pathInLibrary(limit).split('/')
   return first === 'formats' && !second.endsWith('.ts') ? second : first.replace(/\.ts$/, '')
 }
 
@@ -118,8 +123,7 @@ function valueText({ initializer }) {
 function reasonOf(limit) {
   const comments = ts.getJSDocCommentsAndTags(limit).filter(ts.isJSDoc)
   const text = comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '').join(' ')
-  if (text === '')
-    fail(`${nameOf(limit)} (${relative(ROOT, limit.getSourceFile().fileName)}) has no doc comment.`)
+  if (text === '') fail(`${nameOf(limit)} (lib/${pathInLibrary(limit)}) has no doc comment.`)
   return text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')
 }
 

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { basename } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findingNotices } from '../../lib/cli/text/finding_line.js'
+import { shellQuote } from '../../lib/cli/text/shell_quote.js'
 import {
   cast,
   type DenseTensor,
@@ -70,11 +71,11 @@ describe('convert', () => {
     const { code, stdout, stderr } = await runCli(['convert', IMAGE, output, '--layout', 'b_fs_yx_fsv16'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const back = inFolder('blocked.back.btf')
-    const tail = "--from-layout b_fs_yx_fsv16 --shape 2,19,5,7 --tensor '#0'"
-    expect(stdout).toBe(`tilework convert ${output} ${back} ${tail}\n`)
+    const tail = ['--from-layout', 'b_fs_yx_fsv16', '--shape', '2,19,5,7', '--tensor', '#0']
+    expect(stdout).toBe(`${shellQuote(['tilework', 'convert', output, back, ...tail])}\n`)
     expect((await storedIn(output))[0]!.shape).toEqual([2, 2, 5, 7, 16])
 
-    const args = stdout.trim().replaceAll("'", '').split(' ').slice(1)
+    const args = stdout.trim().replace(/['"]/g, '').split(' ').slice(1)
     expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(readFileSync(back)).toEqual(readFileSync(IMAGE))
   })
@@ -168,7 +169,7 @@ describe('convert', () => {
       const output = inFolder(`noted.${format}`)
       const { stdout } = await runCli(['convert', IMAGE, output, '--layout', layout])
       expect(stdout).toContain(` ${option} `)
-      await runCli(stdout.trim().replaceAll("'", '').split(' ').slice(1))
+      await runCli(stdout.trim().replace(/['"]/g, '').split(' ').slice(1))
       const again = inFolder('again.btf')
       await runJson(['convert', inFolder(`noted.back.${format}`), again])
       expect(readFileSync(again)).toEqual(readFileSync(IMAGE))

@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { isWindows, withSlashes } from '../../lib/bytes/windows_names.js'
 import { save, serialize, tensor } from '../../lib/index.js'
 import { type CliSetting, runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
@@ -84,7 +85,7 @@ function age(path: string, seconds = 3600): void {
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .map((entry) => withSlashes(join(entry.parentPath, entry.name).slice(folder.length + 1)))
     .sort()
 }
 
@@ -125,7 +126,7 @@ describe('inputs', () => {
     expect({ ...lines[0], output: alone }).toEqual(report)
   })
 
-  it('an existing path is not a pattern; a backslash escapes', async () => {
+  it.skipIf(isWindows)('an existing path is not a pattern; a backslash escapes', async () => {
     const folder = await makeFiles(['a[1].btf', 'a1.btf', '{b,c}.btf', 'b.btf'])
     const out = join(folder, 'out')
     const names = [join(folder, 'a[1].btf'), join(folder, '\\{b,c\\}.b*')]
@@ -155,7 +156,7 @@ describe('inputs', () => {
     )
   })
 
-  it('reads NUL-terminated paths with line breaks, beside arguments', async () => {
+  it.skipIf(isWindows)('reads NUL-terminated paths with line breaks, beside arguments', async () => {
     const folder = await makeFiles(['a\nb.btf', 'c.btf'])
     const { lines } = await convertMany(
       [join(folder, 'c.btf'), '--stdin', '-0', '--out-dir', join(folder, 'out')],
@@ -216,7 +217,10 @@ describe('inputs', () => {
   it('refuses folders with advice, and patterns without a match', async () => {
     const folder = await makeFiles(['in/a.btf'])
     const refused = await runCli(['convert', join(folder, 'in'), '--out-dir', join(folder, 'out')])
-    expect(refused).toMatchObject({ code: 64, stderr: expect.stringContaining(`'${folder}/in/**/*.btf'`) })
+    expect(refused).toMatchObject({
+      code: 64,
+      stderr: expect.stringMatching(/[\\/]in[\\/]\*\*[\\/]\*\.btf'/),
+    })
     const nothing = await runCli(['convert', join(folder, 'in/*.npy'), '--out-dir', join(folder, 'out')])
     expect(nothing).toMatchObject({ code: 64, stderr: expect.stringContaining('No file matches') })
     expect(readdirSync(folder)).toEqual(['in'])
@@ -312,20 +316,22 @@ describe('outputs', () => {
     const note = `tilework: ${undo} is empty: no change of layout needs a command to undo it.\n`
     const { code, stdout, stderr } = await runCli(args)
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-    expect(stderr).toMatch(new RegExp(`^${note}Wrote 2 files, .*; 0 skipped, 0 failed\\.\n$`))
+    expect(stderr.slice(0, note.length)).toBe(note)
+    expect(stderr.slice(note.length)).toMatch(/^Wrote 2 files, .*; 0 skipped, 0 failed\.\n$/)
     expect(readFileSync(undo, 'utf8')).toBe('')
     expect((await runCli([...args, '--json', '--force'])).stderr).toBe('')
   })
 
   it('writes the undo of skipped files as well, also after a move of the output folder', async () => {
-    const folder = await makeFiles(['a.btf', 'tab\t.btf'])
+    const [name, quoted] = isWindows ? ['a$.btf', "\\out\\a$.btf' "] : ['tab\t.btf', "/out/tab\\011.btf' "]
+    const folder = await makeFiles(['a.btf', name])
     const args = (out: string): string[] => [
       ...[join(folder, '*.btf'), '--out-dir', join(folder, out)],
       ...['--layout', 'b_fs_yx_fsv16', '--undo', join(folder, 'undo.sh')],
     ]
     await runCli(['convert', ...args('out')])
     const first = readFileSync(join(folder, 'undo.sh'), 'utf8')
-    expect(first).toContain("/out/tab\\011.btf' ")
+    expect(first).toContain(quoted)
     await runCli(['convert', ...args('out')])
     expect(readFileSync(join(folder, 'undo.sh'), 'utf8')).toBe(first)
     renameSync(join(folder, 'out'), join(folder, 'moved'))
@@ -333,7 +339,7 @@ describe('outputs', () => {
     for (const { input, status, undo } of lines) {
       expect(status).toBe('skipped')
       expect((await runCli(undo![0]!.args)).code).toBe(0)
-      expect(undo![0]!.args[2]).toMatch(/\/moved\//)
+      expect(undo![0]!.args[2]).toMatch(/[\\/]moved[\\/]/)
       expect(readFileSync(undo![0]!.args[2]!)).toEqual(readFileSync(input))
     }
   })

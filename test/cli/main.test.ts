@@ -112,18 +112,22 @@ describe.skipIf(!isBuilt)('the process', () => {
     expect(readdirSync(output)).toContain('listed.btf')
   })
 
-  it('ends an interrupted conversion with 130 and leaves no file', async () => {
-    const input = inFolder('zeros.btf')
-    writeZeros(input, [64, 64, 128, 128])
-    const folder = inFolder('output')
-    mkdirSync(folder)
-    const child = start(['convert', input, '--out-dir', folder, '--layout', 'byxf'])
-    const ended = end(child)
-    while (!isWritingTo(folder, child) && child.exitCode === null) await sleep(2)
-    child.kill('SIGINT')
-    const { code, stderr } = await ended
-    expect(stderr).toMatch(/^tilework: ERR_ABORTED: /)
-    expect(code).toBe(130)
-    expect(readdirSync(folder)).toEqual([])
-  })
+  // Windows ends a process that another one sends a signal to.
+  it.skipIf(process.platform === 'win32')(
+    'ends an interrupted conversion with 130 and leaves no file',
+    async () => {
+      const input = inFolder('zeros.btf')
+      writeZeros(input, [64, 64, 128, 128])
+      const folder = inFolder('output')
+      mkdirSync(folder)
+      const child = start(['convert', input, '--out-dir', folder, '--layout', 'byxf'])
+      const ended = end(child)
+      while (!isWritingTo(folder, child) && child.exitCode === null) await sleep(2)
+      child.kill('SIGINT')
+      const { code, stderr } = await ended
+      expect(stderr).toMatch(/^tilework: ERR_ABORTED: /)
+      expect(code).toBe(130)
+      expect(readdirSync(folder)).toEqual([])
+    },
+  )
 })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { withSlashes } from '../../lib/bytes/windows_names.js'
 import { runCli } from './run_cli.js'
 
 const LIB = fileURLToPath(new URL('../../lib', import.meta.url))
@@ -22,7 +23,7 @@ function loadedWith(path: string, seen = new Set<string>()): Set<string> {
 }
 
 it('the command loads no library, no addon and no package before it knows its arguments', () => {
-  const loaded = [...loadedWith(join(LIB, 'cli/main.ts'))].map((path) => relative(LIB, path))
+  const loaded = [...loadedWith(join(LIB, 'cli/main.ts'))].map((path) => withSlashes(relative(LIB, path)))
   expect(loaded.toSorted()).toEqual([
     '../package.json',
     'cli/exit_codes.ts',

@@ -125,7 +125,7 @@ describe('wrong use', () => {
     [['convert', 'test/fixtures', '--out-dir', 'd', '--keep-going'], "a pattern such as '"],
     [['inspect', 'ftp://example.org/a.npy'], 'known are file:, http:, https:, s3:'],
     [['layout', 'nchw', '--shape', '1,2,2,2', '--svg', 'l.png'], 'name a file that ends in .svg, not l.png.'],
-    [['convert', 'no/*.btf', 'd'], "tilework convert 'no/*.btf' --out-dir d"],
+    [['convert', 'no/*.btf', 'd'], `tilework convert ${shellQuote(['no/*.btf'])} --out-dir d`],
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'nope'], 'The base folder nope does not exist.'],
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'package.json'], 'package.json is not a folder.'],
     [['convert', 'a.btf', '--out-dir', 'd', '--manifest', 'm', '--no-manifest'], '--no-manifest contradict'],
@@ -262,17 +262,34 @@ describe('texts', () => {
   })
 
   it('commands can be pasted into a shell', () => {
-    expect(shellQuote(['a.btf', '#0', "it's", ''])).toBe("a.btf '#0' 'it'\\''s' ''")
+    expect(shellQuote(['a.btf', '#0', "it's", ''], 'linux')).toBe("a.btf '#0' 'it'\\''s' ''")
   })
 
-  it('commands quote control characters of names, and are printable', async () => {
-    const words = ['tab\t.npy', "it's\\\n\u001b[31m1", '\u009b\u202eü7', 'a b']
-    const quoted = shellQuote(words)
-    expect(printable(quoted)).toBe(quoted)
-    expect(quoted).toMatch(/^\$'tab\\011\.npy' /)
-    const { stdout } = await execFile('bash', ['-c', `printf '%s\\0' ${quoted}`])
-    expect(stdout.split('\0').slice(0, -1)).toEqual(words)
+  it.each([
+    ['C:\\a\\b.btf', 'C:\\a\\b.btf'],
+    ['C:\\a b\\', '"C:\\a b\\\\"'],
+    ['2,19', '"2,19"'],
+    ['#0', '"#0"'],
+    ['', '""'],
+    ["it's", '"it\'s"'],
+    ["$x'", "'$x'''"],
+    ['a"b', "'a\"b'"],
+    ['tab\t$"', '"tab`u{9}`$`""'],
+  ])('%j is quoted for the shells of Windows', (word, quoted) => {
+    expect(shellQuote([word], 'win32')).toBe(quoted)
   })
+
+  it.skipIf(process.platform === 'win32')(
+    'commands quote control characters of names, and are printable',
+    async () => {
+      const words = ['tab\t.npy', "it's\\\n\u001b[31m1", '\u009b\u202eü7', 'a b']
+      const quoted = shellQuote(words, 'linux')
+      expect(printable(quoted)).toBe(quoted)
+      expect(quoted).toMatch(/^\$'tab\\011\.npy' /)
+      const { stdout } = await execFile('bash', ['-c', `printf '%s\\0' ${quoted}`])
+      expect(stdout.split('\0').slice(0, -1)).toEqual(words)
+    },
+  )
 
   it('advice of the library is translated to flags', async () => {
     const folder = inFolder('links')

@@ -108,6 +108,8 @@ function runTests(folder) {
   // Through a file: Node in Wine cannot open a pipe of Unix as its output.
   const output = openSync(join(root, 'output.txt'), 'w')
   const env = { ...(system === 'win32' ? WINE_ENVIRONMENT : process.env), NODE_OPTIONS: '' }
+  // Without it, tests of addons in C are left out.
+  if (target === 'linux-arm64-glibc') env.CC = 'aarch64-linux-gnu-gcc'
   const stdio = ['ignore', output, output]
   spawnSync(program, [...first, ...args], {
     cwd: root,

@@ -42,6 +42,12 @@ interface Consumer {
   deletedCount(): number
 }
 
+/** How compilers name the processors of Node. */
+const CPU_OF_MACHINE: Partial<Record<NodeJS.Architecture, RegExp>> = {
+  x64: /^x86_64-/,
+  arm64: /^(?:aarch64|arm64)-/,
+}
+
 const consumer = compileConsumer()
 
 /** Compiled by this test with a C compiler and the headers only. */
@@ -61,11 +67,15 @@ function compileConsumer(): Consumer | undefined {
     ...platform,
   ]
   const source = join(root, 'test/native/dlpack/consumer.c')
-  const { error, status, stderr } = spawnSync('cc', [...options, source, '-o', output, '-lpthread'], {
+  const compiler = process.env.CC ?? 'cc'
+  const machine = spawnSync(compiler, ['-dumpmachine'], { encoding: 'utf8' }).stdout ?? ''
+  const { error, status, stderr } = spawnSync(compiler, [...options, source, '-o', output, '-lpthread'], {
     encoding: 'utf8',
   })
-  if (error) {
-    console.warn(`skipped: the consumer in C cannot be compiled (cc: ${error.message})`)
+  const isForeign = !CPU_OF_MACHINE[process.arch]?.test(machine)
+  if (error || isForeign) {
+    const reason = error?.message ?? `makes programs for ${machine.trim()}`
+    console.warn(`skipped: the consumer in C cannot be compiled (${compiler}: ${reason})`)
     return undefined
   }
   if (status !== 0) throw new Error(stderr)
@@ -117,7 +127,7 @@ describe('a capsule', () => {
     const values = Float32Array.from({ length: 65_536 }, (_, at) => at)
     writeFileSync(path, await serialize(asTensor(values, { shape: [256, 256] }), { format: 'npy' }))
     const before = native().liveMappings()
-    const file = await open(path)
+    const file = await open(path, { mode: 'map' })
     const capsule = await toDlpack(file.dense(0))
     file.close()
     expect(native().liveMappings()).toBe(before + 1)

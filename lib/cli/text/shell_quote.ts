@@ -1,18 +1,21 @@
 /** Quotes words for a command line that can be pasted into a shell and printed on a terminal. */
 import { escapeUnsafe, isPrintable } from './printable.js'
 
-/** Characters without a meaning in any shell, at any position of a word. */
+/** Characters without a meaning in any POSIX shell, at any position of a word. */
 const PLAIN_WORD = /^[A-Za-z0-9_\-./,:=@%+]+$/
+/** The same for cmd.exe and PowerShell, where a comma separates the elements of an array. */
+const PLAIN_WORD_OF_WINDOWS = /^[A-Za-z0-9_\-./:=+\\]+$/
 
 /**
  * The words, quoted where necessary: `'…'` for every POSIX shell; `$'…'` (POSIX.1-2024; bash, zsh, ksh) for words with
- * characters that a terminal interprets.
+ * characters that a terminal interprets. On Windows `"…"` for cmd.exe and PowerShell; words with quotes, `$`, backticks or characters
+ * that a terminal interprets are quoted for PowerShell 7.3 or newer, because no form fits both.
  */
-export function shellQuote(words: readonly string[]): string {
-  return words.map(quoteWord).join(' ')
+export function shellQuote(words: readonly string[], platform: NodeJS.Platform = process.platform): string {
+  return words.map(platform === 'win32' ? quoteForWindows : quoteForPosix).join(' ')
 }
 
-function quoteWord(word: string): string {
+function quoteForPosix(word: string): string {
   if (PLAIN_WORD.test(word)) return word
   if (isPrintable(word)) return `'${word.replaceAll("'", "'\\''")}'`
   const escaped = word.replace(/[\\']/g, '\\$&')
@@ -22,4 +25,15 @@ function quoteWord(word: string): string {
 /** UTF-8 bytes in octal: escapes of characters depend on the locale of the shell, and three digits need no terminator. */
 function octalBytes(character: string): string {
   return [...Buffer.from(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
+}
+
+function quoteForWindows(word: string): string {
+  if (PLAIN_WORD_OF_WINDOWS.test(word)) return word
+  if (!isPrintable(word)) {
+    const escaped = word.replace(/[`"$]/g, '`$&')
+    return `"${escapeUnsafe(escaped, (character) => `\`u{${character.codePointAt(0)!.toString(16)}}`)}"`
+  }
+  if (/["$`]/.test(word)) return `'${word.replaceAll("'", "''")}'`
+  // Before a quote, a program's own parser takes a backslash for an escape.
+  return `"${word.replace(/\\$/, '\\\\')}"`
 }

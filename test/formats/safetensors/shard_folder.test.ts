@@ -66,8 +66,10 @@ describe('a model saved over another', () => {
     expect((await old.dense('t1').bytes())[0]).toBe(1)
     await save(inFolder(INDEX), [...old.tensors], { maxShardBytes: 8 })
     expect(await valuesOf(inFolder(INDEX))).toEqual([1, 1])
-    // Windows without POSIX renames keeps replaced files that are open under names of their own.
-    expect(files().filter((name) => !name.endsWith('.tilework-old')).length).toBe(3)
+    // Windows without POSIX renames keeps replaced files that are open under names of their own, and cannot remove those
+    // that are mapped: they stay in the journal.
+    const left = process.platform === 'win32' ? /\.tilework-(old|save)$/ : /^$/
+    expect(files().filter((name) => !left.test(name)).length).toBe(3)
   })
 
   test('accepts a one-shot iterable, concurrently with other saves', async () => {
