@@ -25,10 +25,10 @@ export function checkElf(path, libc, maxGlibc) {
 
   const imported = symbols.filter(({ isDefined }) => !isDefined)
   const isNodeApi = ({ name }) => /^(napi|node_api)_/.test(name)
-  const unversioned = imported.filter((symbol) => !isNodeApi(symbol) && !symbol.version && !symbol.isWeak)
-  if (libc === 'glibc' && unversioned.length > 0) {
-    refuse(`nothing defines ${unversioned.map(({ name }) => name).join(', ')}`)
-  }
+  // Symbols of musl have no version; those of C++ are defined inside.
+  const isUndefined = ({ name, version }) => (libc === 'glibc' ? !version : name.startsWith('_Z'))
+  const missing = imported.filter((symbol) => !isNodeApi(symbol) && !symbol.isWeak && isUndefined(symbol))
+  if (missing.length > 0) refuse(`nothing defines ${missing.map(({ name }) => name).join(', ')}`)
   const versions = imported.flatMap(({ version }) => version?.match(/^GLIBC_([\d.]+)$/)?.[1] ?? [])
   const glibc = versions.sort(compareVersions).at(-1)
   if (glibc !== undefined && compareVersions(glibc, maxGlibc) > 0) {
