@@ -22,9 +22,13 @@ it('exits with 0 for the same, 1 for different files and above 1 for trouble', a
   expect(same).toMatchObject({ code: 0, stderr: '' })
   expect(same.stdout).toContain('the same\n2 tensors the same, 0 changed, 0 removed, 0 added\n')
   expect((await runCli(['diff', a, b])).code).toBe(1)
-  expect((await runCli(['diff', a, b, '--tolerance', '1e-3'])).code).toBe(0)
+  const within = await runCli(['diff', a, b, '--tolerance', '1e-3', '--ignore', 'dtype'])
+  expect(within.code).toBe(0)
+  expect(within.stdout).toContain(': the same within the tolerance\n')
   expect((await runCli(['diff', a, b, '--tolerance', '0,1e-6'])).code).toBe(1)
-  expect((await runCli(['diff', a, b, '--ignore', 'values'])).code).toBe(0)
+  const ignored = await runCli(['diff', a, b, '--ignore', 'values,dtype'])
+  expect(ignored.code).toBe(0)
+  expect(ignored.stdout).toContain(': the same apart from values\n')
   expect((await runCli(['diff', a, inFolder('none.btf')])).code).toBe(74)
   expect(await runCli(['diff', a, b, '--tolerance', 'much'])).toMatchObject({
     code: 64,

@@ -104,6 +104,21 @@ describe('inspect', () => {
     expect(coloured.stdout).toContain('\u001b[')
   })
 
+  it('shows the metadata of a safetensors file, long ones cut but for JSON', async () => {
+    const path = inFolder('described.safetensors')
+    const settings = 'x'.repeat(200)
+    const metadata = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`key${at}`, `${at}`]))
+    await save(path, [tensor(new Float32Array(1), { name: 'w' })], {
+      metadata: { ...metadata, key0: settings },
+    })
+    const { stdout } = await runCli(['inspect', path])
+    expect(stdout).toContain(`metadata: key0=${'x'.repeat(80)}…, key1=1, `)
+    expect(stdout).toContain('key7=7, and 1 more (--json)\n')
+    const report = await runJson<{ metadata: object }>(['inspect', path])
+    expect(report.metadata).toEqual({ ...metadata, key0: settings })
+    expect(await runJson(['inspect', MIXED])).not.toHaveProperty('metadata')
+  })
+
   it('continues with the next file after an unreadable one', async () => {
     const { code, stdout, stderr } = await runCli(['inspect', BROKEN, MIXED, inFolder('none.btf'), '--json'])
     expect(code).toBe(74)

@@ -50,6 +50,15 @@ describe('inspect', () => {
     expect(stdout).not.toContain('elements: ')
   })
 
+  it('prints the nodes as text, constants where they are read', THIRD_PARTY, async () => {
+    const path = thirdPartyPath('tmfile/mobilenet_benchmark.tmfile')
+    const { stdout } = await runCli(['inspect', path, '--text'])
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines).toHaveLength(28 + 1 + 1)
+    expect(lines[0]).toMatch(/^#\d+ \S+: InputOp\(\) -> \S+ float32 \[1,3,224,224\]$/)
+    expect(lines[1]).toMatch(/: Convolution\(\S+, \S+ float32 \[32,3,3,3\], .*\) -> .*, kernel_h=3, /)
+  })
+
   it('shows activations fused into convolutions', THIRD_PARTY, async () => {
     const path = thirdPartyPath('tmfile/mobilenet_benchmark.tmfile')
     const { model } = await runJson<InspectJson>(['inspect', path])

@@ -139,7 +139,7 @@ function* textOf(
   { colors, stdoutIsTerminal, width }: Terminal,
 ): Generator<string> {
   const maxWidth = stdoutIsTerminal ? width : undefined
-  const verdict = found.isSame ? colors.green('the same') : colors.yellow('different')
+  const verdict = found.isSame ? colors.green(`the same${reservation(found)}`) : colors.yellow('different')
   yield `${colors.bold(printable(a))} ${colors.dim('and')} ${colors.bold(printable(b))}: ${verdict}\n`
   yield `${summaryText(found)}\n`
   const sorted = sortChanged(found.changed, options.sort)
@@ -149,6 +149,17 @@ function* textOf(
   yield* wholeTensors('removed', found.removed, options.limit, colors)
   yield* wholeTensors('added', found.added, options.limit, colors)
   yield* editLines(found.graph ?? [], options.limit, colors)
+}
+
+/** Why files with differences count as the same. */
+function reservation({ same, sameBits, changed, graph }: Difference): string {
+  const ignored = new Set<string>(changed.flatMap(({ changes }) => changes))
+  if (graph && graph.length > 0) ignored.add('graph')
+  const reasons = [
+    ...(sameBits < same ? ['within the tolerance'] : []),
+    ...(ignored.size > 0 ? [`apart from ${[...ignored].join(', ')}`] : []),
+  ]
+  return reasons.length === 0 ? '' : ` ${reasons.join(', ')}`
 }
 
 function summaryText({ same, sameBits, changed, added, removed, graph }: Difference): string {

@@ -177,7 +177,11 @@ function addModelOptions(command: Command): void {
     .addOption(
       new Option('--rename <old=new>', 'rename tensors and nodes; may be repeated').argParser(collectName),
     )
-    .option('--cast-weights <dtype>', 'cast float constants to this type: float32 or float16', weightDtype)
+    .option(
+      '--cast-weights <dtype>',
+      'cast float constants and activations to this type: float32 or float16',
+      weightDtype,
+    )
     .option('--merge-constants', 'store equal constants once')
     .option('--remove-unused', 'remove nodes and tensors that no output needs')
     .addOption(

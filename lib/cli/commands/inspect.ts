@@ -20,12 +20,13 @@ import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.
 import { formatBytes, formatCount, formatNumber } from '../text/byte_count.js'
 import { wrapList } from '../text/display_width.js'
 import { findingLine } from '../text/finding_line.js'
-import { modelLines, onnxLines } from '../text/model_lines.js'
+import { metadataLine, modelLines, onnxLines } from '../text/model_lines.js'
 import { formatShape } from '../text/parse_shape.js'
 import { printable, printableName } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
 import { type Column, tableLines } from '../text/table.js'
 import type { Colors, Terminal } from '../text/terminal.js'
+import { tmfileText } from '../text/tmfile_text.js'
 import { type ElementStatistics, elementStatistics, histogramBars } from './element_statistics.js'
 import {
   type ListedTensors,
@@ -66,6 +67,8 @@ interface InspectReport {
   readonly byteLength: number
   /** Of all tensors of the file. */
   readonly summary: FileSummary
+  /** Of a safetensors file (of the first shard), or of an ONNX model. */
+  readonly metadata?: Readonly<Record<string, string>>
   /** Of the tensors that match `--filter`, listed or not. */
   readonly matching?: FileSummary
   /** The nearest names, where `--filter` matches none. */
@@ -78,7 +81,7 @@ interface InspectReport {
   readonly onnx?: OnnxSummary
   readonly tensors: TensorReports
   readonly findings: readonly Finding[]
-  /** An ONNX model in ONNX text, with `--text`. */
+  /** An ONNX model in ONNX text, or the nodes of a tmfile, with `--text`. */
   readonly text?: string
 }
 
@@ -109,7 +112,7 @@ export function addInspect(program: Command, terminal: Terminal, finish: (code: 
     .option('--values', 'add the first values of each tensor: 4 rows of 6')
     .option(
       '--text [n]',
-      'print an ONNX model as ONNX text instead, with values of tensors up to n elements (default: 16)',
+      'print the graph instead: a tmfile, or an ONNX model as ONNX text with values of tensors up to n elements (default: 16)',
       parseTextElements,
     )
     .option('--digest', 'add the SHA-256 of each tensor')
@@ -145,6 +148,7 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
     const { format, byteLength } = file
     const report = {
       ...{ file: path, format, byteLength, summary: all },
+      ...metadataReport(file),
       ...(options.filter !== undefined && { matching }),
       ...(matching.tensors === 0 && nearestTo(options.filter, file.tensors)),
       tensors: await reportTensors(file.tensors, listed, options, terminal),
@@ -166,9 +170,20 @@ function parseTextElements(text: string): number {
   throw new TileworkError('ERR_ARGUMENT', `--text takes a number of elements; it is "${text}".`)
 }
 
-function textOf({ onnx, format }: OpenFile, path: string, elements: number | true): Promise<string> {
+async function textOf(
+  { onnx, tmfile: model, format }: OpenFile,
+  path: string,
+  elements: number | true,
+): Promise<string> {
   if (onnx) return printModel(onnx, { maxElements: elements === true ? DEFAULT_TEXT_ELEMENTS : elements })
-  throw new TileworkError('ERR_UNSUPPORTED', `${path} is ${format}; --text prints ONNX models.`)
+  if (model) return [...tmfileText(dumpTmfile(model))].join('\n')
+  throw new TileworkError('ERR_UNSUPPORTED', `${path} is ${format}; --text prints ONNX models and tmfiles.`)
+}
+
+/** The tensors of a safetensors file carry its metadata. */
+function metadataReport({ onnx, format, tensors }: OpenFile): { metadata?: Record<string, string> } {
+  const metadata = onnx?.metadata ?? (format === 'safetensors' ? tensors.at(0)?.metadata : undefined)
+  return metadata === undefined || metadata.size === 0 ? {} : { metadata: Object.fromEntries(metadata) }
 }
 
 function nearestTo(filter: string | undefined, tensors: TensorList): { nearest?: string[] } {
@@ -252,7 +267,7 @@ function* formatReport(
     for (const line of report.text.split('\n')) yield `${printable(line)}\n`
     return
   }
-  const { file, format, byteLength, summary, model, onnx, tensors, findings } = report
+  const { file, format, byteLength, summary, metadata, model, onnx, tensors, findings } = report
   const size = `${formatCount(summary.tensors, 'tensor')}, ${formatBytes(byteLength)}`
   const holdsWeights = onnx !== undefined || format === 'safetensors'
   // The tensors of a tmfile are all values of its graph.
@@ -261,6 +276,7 @@ function* formatReport(
     ...summaryLines(summary, noun),
     ...(model ? modelLines(model) : []),
     ...(onnx ? onnxLines(onnx) : []),
+    ...(metadata ? [metadataLine(metadata)] : []),
     ...listedLines(report, options),
   ]
   const lines = [`${colors.bold(printable(file))}: ${format}, ${size}`]

@@ -3,7 +3,7 @@
 import type { OnnxEnd, OnnxSummary, OnnxValues } from '../../onnx.js'
 import type { TmfileSummary } from '../../tmfile.js'
 import { formatBytes, formatCount } from './byte_count.js'
-import { printable } from './printable.js'
+import { printable, printableName } from './printable.js'
 
 export function modelLines(model: TmfileSummary): string[] {
   const { constants, quantization, devices } = model
@@ -38,6 +38,20 @@ export function onnxLines(model: OnnxSummary): string[] {
     `outputs: ${model.outputs.map(onnxEndText).join('; ')}`,
     `values: ${model.values.map(valuesText).join('; ')}`,
   ].filter((line) => !line.endsWith(': '))
+}
+
+/** Entries and characters of a value that are shown; JSON has all of them. Trainers write whole settings into one value. */
+const SHOWN_ENTRIES = 8
+const SHOWN_CHARACTERS = 80
+
+export function metadataLine(metadata: Readonly<Record<string, string>>): string {
+  const entries = Object.entries(metadata)
+  const shown = entries.slice(0, SHOWN_ENTRIES).map(([key, value]) => {
+    const cut = value.length > SHOWN_CHARACTERS
+    return `${printableName(key)}=${printable(value.slice(0, SHOWN_CHARACTERS))}${cut ? '…' : ''}`
+  })
+  const more = entries.length - shown.length
+  return `metadata: ${shown.join(', ')}${more > 0 ? `, and ${more} more (--json)` : ''}`
 }
 
 function onnxEndText({ name, type }: OnnxEnd): string {
