@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "io/file_identity.h"
+#include "io/own_file.h"
 #include "temporary_folder.h"
 
 namespace tilework::test {
@@ -137,6 +138,25 @@ void test_remove_below() {
   CHECK(folder.entries() == 0);
 }
 
+void test_own_file() {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("file", "content");
+  const auto is_read = [&path](size_t most_bytes) { return read_own_file(path, most_bytes) == "content"; };
+  CHECK(is_read(7));
+  CHECK(!is_read(6));
+  CHECK(chmod(path.c_str(), 0660) == 0);
+  CHECK(!is_read(7));
+  CHECK(chmod(path.c_str(), 0644) == 0);
+  CHECK(link(path.c_str(), folder.path("second").c_str()) == 0);
+  CHECK(!is_read(7));
+  CHECK(unlink(folder.path("second").c_str()) == 0);
+  link_to("file", folder.path("link"));
+  CHECK(mkfifo(folder.path("pipe").c_str(), 0600) == 0);
+  for (const char* other : {"link", "pipe", "none", "."}) CHECK(!read_own_file(folder.path(other), 7));
+  folder.write("empty", "");
+  CHECK(read_own_file(folder.path("empty"), 0) == "");
+}
+
 }  // namespace
 }  // namespace tilework::test
 
@@ -146,5 +166,6 @@ int main() {
   test_swapped_folder();
   test_descriptor_is_shared();
   test_remove_below();
+  test_own_file();
   return result();
 }
