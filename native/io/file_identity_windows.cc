@@ -29,7 +29,7 @@ bool remove_below(const std::string& folder, const std::string& name, const File
   if (file.get() == kNoFile) return false;
   const BY_HANDLE_FILE_INFORMATION information = windows::information_of(file.get(), path);
   if (information.nNumberOfLinks != 1 || identity_of(file.get(), path) != identity) return false;
-  if (const DWORD error = windows::set_deleted(file.get(), true); error != 0)
+  if (const DWORD error = windows::remove_name(file.get()); error != 0)
     throw system_error(windows::errno_of(error), "unlink", path);
   return true;
 }

@@ -43,7 +43,7 @@ void remove_if_abandoned(const Folder& folder, const std::string& name) {
   if (file.get() == kNoFile) return;
   BY_HANDLE_FILE_INFORMATION information{};
   const bool is_known = GetFileInformationByHandle(windows::handle_of(file.get()), &information) != 0;
-  if (is_known && information.nNumberOfLinks <= 1) windows::set_deleted(file.get(), true);
+  if (is_known && information.nNumberOfLinks <= 1) windows::remove_name(file.get());
 }
 
 // Old versions of a file that are open at the same time; each has a name until it is closed.
@@ -69,7 +69,7 @@ bool replace_in_two_steps(FileHandle file, const Folder& folder, const std::wstr
   if (old.get() == kNoFile) return false;
   if (!set_aside(old.get(), folder, stem)) return false;
   if (windows::rename_at(file, folder.descriptor(), target, Replace::kNo) == 0) {
-    windows::set_deleted(old.get(), true);
+    windows::remove_name(old.get());
     return true;
   }
   windows::rename_at(old.get(), folder.descriptor(), target, Replace::kNo);

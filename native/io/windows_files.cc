@@ -25,8 +25,10 @@ constexpr wchar_t kVerbatim[] = L"\\\\?\\";
 // Information classes and flags of Windows 10 that the headers may lack.
 constexpr int kRenameInformation = 10;
 constexpr int kDispositionInformation = 13;
+constexpr int kDispositionInformationEx = 64;
 constexpr int kRenameInformationEx = 65;
 constexpr ULONG kReplaceIfExists = 1;
+constexpr ULONG kDelete = 1;
 constexpr ULONG kPosixSemantics = 2;
 
 // FILE_RENAME_INFORMATION; `flags` is a BOOLEAN in the older class.
@@ -186,6 +188,12 @@ DWORD rename_at(FileHandle file, FileHandle folder, const std::wstring& name, Re
 DWORD set_deleted(FileHandle file, bool deleted) {
   BOOLEAN mark = deleted ? TRUE : FALSE;
   return set_information(file, &mark, sizeof(mark), kDispositionInformation);
+}
+
+DWORD remove_name(FileHandle file) {
+  ULONG flags = kDelete | kPosixSemantics;
+  if (set_information(file, &flags, sizeof(flags), kDispositionInformationEx) == 0) return 0;
+  return set_deleted(file, true);
 }
 
 std::wstring real_path(FileHandle file) {

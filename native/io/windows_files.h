@@ -83,6 +83,10 @@ DWORD rename_at(FileHandle file, FileHandle folder, const std::wstring& name, Re
 // error.
 DWORD set_deleted(FileHandle file, bool deleted);
 
+// Removes the name of an open file, at the latest with its last handle; where the file system can, with this
+// one, also while others have it open. Returns 0 or the Windows error.
+DWORD remove_name(FileHandle file);
+
 // The path of an open file with links resolved, in the names of devices: `\Device\HarddiskVolume2\x`. Empty
 // if the system does not know.
 std::wstring real_path(FileHandle file);

@@ -441,18 +441,23 @@ it.each(['tile?height=300&width=300', 'statistics?bins=8'])(
     const slow = await startViewServer([{ name: 'slow', file, check: async () => [] }], 0)
     const controller = new AbortController()
     const answer = fetch(`${slow.url}api/${path}&file=0&tensor=0`, { signal: controller.signal })
-    while (reads < 3) await new Promise((resolve) => setTimeout(resolve, 1))
+    let isEnded = false
+    const ended = answer.catch(() => {
+      isEnded = true
+    })
+    while (reads < 3 && !isEnded) await new Promise((resolve) => setTimeout(resolve, 1))
     controller.abort()
+    await ended
     await expect(answer).rejects.toThrow()
     // The band that is being read is completed.
     for (let before = -1; before !== reads; ) {
       before = reads
       await new Promise((resolve) => setTimeout(resolve, 200))
     }
-    const ended = reads
+    const readsOfEnded = reads
     reads = 0
     await (await fetch(`${slow.url}api/${path}&file=0&tensor=0`)).arrayBuffer()
-    expect(ended).toBeLessThan(reads)
+    expect(readsOfEnded).toBeLessThan(reads)
     await slow.close()
     file.close()
   },
