@@ -1,6 +1,7 @@
 #include "io/own_file.h"
 
-#include "error.h"
+#include <exception>
+
 #include "io/descriptor_io.h"
 
 namespace tilework {
@@ -16,7 +17,8 @@ std::optional<std::string> read_own_file(const std::string& path, size_t most_by
       content->resize(static_cast<size_t>(
           read_fully({file, 0, path}, reinterpret_cast<uint8_t*>(content->data()), size)));
     }
-  } catch (const Error&) {
+  } catch (const std::exception&) {
+    // Too little memory counts as a file that cannot be read.
     content.reset();
   }
   close_file(file);
