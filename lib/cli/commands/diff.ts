@@ -17,7 +17,7 @@ import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { formatShape } from '../text/parse_shape.js'
-import { printable, printableName, printJson, writeTexts } from '../text/printable.js'
+import { printable, printableName, printableStart, printJson, writeTexts } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import { type Column, formatTable } from '../text/table.js'
 import type { Colors, Terminal } from '../text/terminal.js'
@@ -292,6 +292,5 @@ function paintKind(kind: string, colors: Colors): string {
 const SHOWN_CHARACTERS = 120
 
 function short(text: string | null): string {
-  const whole = printable(text ?? '')
-  return whole.length <= SHOWN_CHARACTERS ? whole : `${whole.slice(0, SHOWN_CHARACTERS)}…`
+  return printableStart(text ?? '', SHOWN_CHARACTERS)
 }

@@ -81,7 +81,7 @@ export class ModelChanges {
     }
     this.#strip(choice)
     if (choice.castWeights === 'float16') {
-      this.notes.push('note: builds of Tengine for x86 CPUs do not run float16 models.')
+      this.notes.push('Builds of Tengine for x86 CPUs do not run float16 models.')
     }
     this.#noteMixedTypes()
   }

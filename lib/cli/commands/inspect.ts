@@ -148,7 +148,6 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
     const { format, byteLength } = file
     const report = {
       ...{ file: path, format, byteLength, summary: all },
-      ...metadataReport(file),
       ...(options.filter !== undefined && { matching }),
       ...(matching.tensors === 0 && nearestTo(options.filter, file.tensors)),
       tensors: await reportTensors(file.tensors, listed, options, terminal),
@@ -180,9 +179,7 @@ async function textOf(
   throw new TileworkError('ERR_UNSUPPORTED', `${path} is ${format}; --text prints ONNX models and tmfiles.`)
 }
 
-/** The tensors of a safetensors file carry its metadata. */
-function metadataReport({ onnx, format, tensors }: OpenFile): { metadata?: Record<string, string> } {
-  const metadata = onnx?.metadata ?? (format === 'safetensors' ? tensors.at(0)?.metadata : undefined)
+function metadataReport(metadata: ReadonlyMap<string, string> | undefined): Partial<InspectReport> {
   return metadata === undefined || metadata.size === 0 ? {} : { metadata: Object.fromEntries(metadata) }
 }
 
@@ -197,11 +194,12 @@ function* namesOf(tensors: TensorList): Generator<string> {
 }
 
 /** The tensors stay readable where the graph is not; the error becomes a finding. */
-function modelReport({ tmfile: model, onnx, findings }: OpenFile): Partial<InspectReport> {
+function modelReport({ tmfile: model, onnx, format, tensors, findings }: OpenFile): Partial<InspectReport> {
   if (model) return { model: summarizeTmfile(model) }
-  if (!onnx) return {}
+  // The tensors of a safetensors file carry its metadata.
+  if (!onnx) return format === 'safetensors' ? metadataReport(tensors.at(0)?.metadata) : {}
   try {
-    return { onnx: summarizeOnnx(onnx) }
+    return { onnx: summarizeOnnx(onnx), ...metadataReport(onnx.metadata) }
   } catch (error) {
     if (!(error instanceof TileworkError)) throw error
     const { code, message, path = '', offset = 0 } = error

@@ -3,7 +3,7 @@
 import type { OnnxEnd, OnnxSummary, OnnxValues } from '../../onnx.js'
 import type { TmfileSummary } from '../../tmfile.js'
 import { formatBytes, formatCount } from './byte_count.js'
-import { printable, printableName } from './printable.js'
+import { printable, printableName, printableStart } from './printable.js'
 
 export function modelLines(model: TmfileSummary): string[] {
   const { constants, quantization, devices } = model
@@ -46,10 +46,9 @@ const SHOWN_CHARACTERS = 80
 
 export function metadataLine(metadata: Readonly<Record<string, string>>): string {
   const entries = Object.entries(metadata)
-  const shown = entries.slice(0, SHOWN_ENTRIES).map(([key, value]) => {
-    const cut = value.length > SHOWN_CHARACTERS
-    return `${printableName(key)}=${printable(value.slice(0, SHOWN_CHARACTERS))}${cut ? '…' : ''}`
-  })
+  const shown = entries
+    .slice(0, SHOWN_ENTRIES)
+    .map(([key, value]) => `${printableName(key)}=${printableStart(value, SHOWN_CHARACTERS)}`)
   const more = entries.length - shown.length
   return `metadata: ${shown.join(', ')}${more > 0 ? `, and ${more} more (--json)` : ''}`
 }

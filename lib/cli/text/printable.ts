@@ -33,6 +33,12 @@ export function printableName(name: string): string {
   return printable(`${name.slice(0, half)}…${name.slice(-half)}`)
 }
 
+/** `text` as `printable` has it, up to `length` characters. */
+export function printableStart(text: string, length: number): string {
+  const whole = printable(text)
+  return whole.length <= length ? whole : `${whole.slice(0, length)}…`
+}
+
 /** JSON of the same value without characters that a terminal interprets. */
 export function printableJson(value: unknown, indent?: number): string {
   return escapeJson(JSON.stringify(value, undefined, indent))
