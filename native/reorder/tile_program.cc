@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "io/checked_math.h"
@@ -13,6 +14,9 @@ namespace {
 
 // States that a run keeps: of 30,000 nests that were looked at, none has more than 16.
 constexpr size_t kKeptStates = 16;
+
+// Panels that are kept for runs of all of the destination: more take longer than the walk that finds them.
+constexpr int64_t kKeptPanels = 16;
 
 // The end of a range that ends with the storage: no tile reaches beyond it.
 constexpr int64_t kNoEnd = INT64_MAX / 2;
@@ -58,6 +62,15 @@ class TileRun {
   std::vector<std::shared_ptr<const TileState>> foresee() {
     foresee_at(0, nest_.all_zero);
     return std::move(kept_);
+  }
+
+  // The panels of a walk over all of the destination, in their order; none where they are many, or not all
+  // that a run does.
+  std::vector<PlannedPanel> plan() {
+    if (conversion_ != nullptr || !nest_.lookups.empty() || iterations_walked() > kKeptPanels) return {};
+    is_planning_ = true;
+    run();
+    return kept_.empty() && planned_ ? *std::move(planned_) : std::vector<PlannedPanel>();
   }
 
   void run() {
@@ -291,6 +304,16 @@ class TileRun {
            (shape.columns == 1 || steps.destination == shape.columns * shape.column_stride);
   }
 
+  // Iterations of the loops that the walk takes one by one.
+  int64_t iterations_walked() const {
+    const size_t levels = tiling_.outer.size();
+    const size_t in_segments = levels < 2 ? levels : can_pair() ? 2 : 1;
+    int64_t iterations = 1;
+    for (size_t level = 0; level + in_segments < levels; ++level)
+      iterations *= tiling_.outer[level].loop.count;
+    return iterations;
+  }
+
   // Whether the two innermost outer loops cut a rectangle of tiles in one state.
   bool can_pair() const {
     const size_t levels = tiling_.outer.size();
@@ -337,6 +360,7 @@ class TileRun {
   // Tiles in one state: `inner` steps of each of `outer` steps.
   void run_tiles(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer,
                  bool is_whole) {
+    if (is_planning_ && !can_plan(state, inner, outer)) return planned_.reset();
     if (state.is_shared || !is_whole) {
       for (int64_t o = 0; o < outer.count; ++o) {
         const int64_t source = s + o * outer.source;
@@ -356,10 +380,7 @@ class TileRun {
       run_state(state, s, d, inner, outer);
       return;
     }
-    // Several panels share cache lines: all of them come before the steps go on.
-    constexpr int64_t kChunkBytes = 16 << 10;
-    const int64_t bytes = static_cast<int64_t>(state.rows.size() * state.columns.size()) * tiling_.unit_bytes;
-    const int64_t chunk = std::max<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1);
+    const int64_t chunk = steps_together(state);
     for (int64_t o = 0; o < outer.count; ++o) {
       for (int64_t i = 0; i < inner.count; i += chunk) {
         run_state(state, s + o * outer.source + i * inner.source,
@@ -367,6 +388,21 @@ class TileRun {
                   {std::min(chunk, inner.count - i), inner.source, inner.destination}, {});
       }
     }
+  }
+
+  // Several panels share cache lines: all of them come before the steps go on.
+  int64_t steps_together(const TileState& state) const {
+    constexpr int64_t kChunkBytes = 16 << 10;
+    const int64_t bytes = static_cast<int64_t>(state.rows.size() * state.columns.size()) * tiling_.unit_bytes;
+    return std::max<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1);
+  }
+
+  // Whether panels, and few, are all that tiles consist of.
+  bool can_plan(const TileState& state, const Steps& inner, const Steps& outer) const {
+    if (!planned_ || state.is_shared || !state.zeros.empty()) return false;
+    const auto panels = static_cast<int64_t>(state.panels.size());
+    const int64_t times = panels == 1 ? 1 : outer.count * ceil_div(inner.count, steps_together(state));
+    return static_cast<int64_t>(planned_->size()) + panels * times <= kKeptPanels;
   }
 
   bool is_staged(const TileState& state) const {
@@ -410,8 +446,9 @@ class TileRun {
     }
   }
 
-  void move(const Panel& panel, const Leaf& leaf) const {
+  void move(const Panel& panel, const Leaf& leaf) {
     if (footprint_ != nullptr) return footprint_->add(panel);
+    if (is_planning_) return planned_->push_back({panel, leaf.run});
     if (conversion_ != nullptr) return conversion_->run(panel, program_.context_.leaves);
     leaf.run(panel);
   }
@@ -641,6 +678,9 @@ class TileRun {
   TilePosition position_;
   // Takes panels in place of their leaves, where it is set.
   const Footprint* footprint_ = nullptr;
+  // Keeps panels in place of moving them, as long as they are few, and all that a run does.
+  bool is_planning_ = false;
+  std::optional<std::vector<PlannedPanel>> planned_{std::in_place};
   std::vector<std::shared_ptr<const TileState>> kept_;
   const TileState* last_ = nullptr;
   int foreseen_ = 0;
@@ -670,11 +710,22 @@ TileProgram::TileProgram(const LoopNest& nest, int element_bits, int64_t destina
     }
   }
   states_ = TileRun(*this, nullptr, nullptr, 0, destination_bytes, Stores::kCached, {}).foresee();
+  panels_ = TileRun(*this, nullptr, nullptr, 0, destination_bytes, Stores::kCached, {}).plan();
 }
 
 void TileProgram::run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores,
                       OuterRange range) const {
-  TileRun(*this, source, destination, begin, end, stores, range).run();
+  const bool is_whole = begin == 0 && end == destination_bytes_ && range.levels == 0;
+  if (!is_whole || panels_.empty() || stores == Stores::kStreaming) {
+    TileRun(*this, source, destination, begin, end, stores, range).run();
+    return;
+  }
+  for (const auto& [planned, run] : panels_) {
+    Panel panel = planned;
+    panel.source = source + (context_.has_nibbles ? 0 : panel.source_offset);
+    panel.destination = destination + (context_.has_nibbles ? 0 : panel.destination_offset);
+    run(panel);
+  }
 }
 
 void TileProgram::run_at(const TilePosition& position, const uint8_t* source, uint8_t* destination) const {
@@ -717,6 +768,7 @@ int64_t TileProgram::footprint() const {
     bytes += static_cast<int64_t>(list.capacity() * sizeof(list[0]));
   };
   for (const Lookup& lookup : nest_.lookups) add(lookup.table);
+  add(panels_);
   for (const auto& state : states_) {
     bytes += static_cast<int64_t>(sizeof(TileState));
     add(state->panels);

@@ -27,6 +27,12 @@ struct OuterRange {
   std::array<Iterations, kMostLevels> of_level{};
 };
 
+// A panel that begins at its offsets, wherever the storages are.
+struct PlannedPanel {
+  Panel panel;
+  PanelLeaf run;
+};
+
 class TileProgram {
  public:
   // Elements of 4, 8, 16, 32, 64 or 128 bits. Where `conversion` is set they change their type on the way;
@@ -82,6 +88,8 @@ class TileProgram {
   std::vector<OuterFacts> facts_;
   // States of the tile that a walk finds, as far as they were foreseen; a run builds the others itself.
   std::vector<std::shared_ptr<const TileState>> states_;
+  // All that a run of the whole destination moves, if that is a few panels; else none.
+  std::vector<PlannedPanel> panels_;
 };
 
 }  // namespace tilework
