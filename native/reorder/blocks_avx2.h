@@ -78,6 +78,51 @@ struct WideBlock : LineStores {
     transpose_lanes<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
   }
+  // The first `columns` alone, or those behind the first `skipped`, of a multiple of kRows; rows are read
+  // whole.
+  template <class Rows, class Columns>
+  [[gnu::noinline]] static void transpose_first(const uint8_t* source, Rows row_at, int64_t rows,
+                                                uint8_t* destination, Columns column_at, int64_t columns) {
+    for (int64_t r = 0; r < rows; r += kRows) {
+      __m256i block[kCount];
+      load_columns(source, row_at.from(r), block);
+      uint8_t* to = destination + r * sizeof(T);
+      for (int c = 0; c < kCount && c < columns; ++c) store32(to + column_at(c), block[c]);
+    }
+  }
+  template <class Rows, class Columns>
+  [[gnu::noinline]] static void transpose_behind(const uint8_t* source, Rows row_at, int64_t rows,
+                                                 uint8_t* destination, Columns column_at, int64_t skipped) {
+    for (int64_t r = 0; r < rows; r += kRows) {
+      __m256i block[kCount];
+      load_columns(source, row_at.from(r), block);
+      uint8_t* to = destination + r * sizeof(T);
+      for (int c = kCount; c-- > skipped;) store32(to + column_at(c - skipped), block[c]);
+    }
+  }
+  // `count` bytes, half of a lane to all of it, of each of twice as many columns as a block has. Runs of kRun
+  // columns follow each other: each is written as a lane, over the end of the one before, but for the last
+  // one of a run.
+  static constexpr int kRun = 4;
+  [[gnu::noinline]] static void transpose_runs(const uint8_t* source, Listed row_at, int64_t count,
+                                               uint8_t* destination, Listed column_at) {
+    constexpr int64_t kHalf = 8;
+    __m256i block[kCount];
+    for (int r = 0; r < kCount; ++r) block[r] = load32(source + row_at(r));
+    transpose_lanes<sizeof(T)>(block);
+    const __m128i last = _mm_add_epi8(_mm_set1_epi8(static_cast<char>(count - kHalf)),
+                                      _mm_set_epi8(0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 5, 4, 3, 2, 1, 0));
+    const auto store = [&](int c, __m128i column) {
+      uint8_t* to = destination + column_at(c);
+      if (c % kRun != kRun - 1) return store16(to, column);
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(to), column);
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(to + count - kHalf), _mm_shuffle_epi8(column, last));
+    };
+#pragma GCC unroll 16
+    for (int c = 0; c < kCount; ++c) store(c, _mm256_castsi256_si128(block[c]));
+#pragma GCC unroll 16
+    for (int c = 0; c < kCount; ++c) store(kCount + c, _mm256_extracti128_si256(block[c], 1));
+  }
   // The last `kKept` columns alone.
   template <int kKept, class Rows, class Columns>
   TILEWORK_INLINE static void transpose_last(const uint8_t* source, Rows row_at, uint8_t* destination,

@@ -19,7 +19,7 @@ using ZeroStore [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]] = uint
 
 // A call of the C library's memset costs more than so few bytes. What is no multiple of a store ends with one
 // that overlaps the one before.
-inline void zero_bytes(uint8_t* at, int64_t bytes) {
+[[gnu::always_inline]] inline void zero_bytes(uint8_t* at, int64_t bytes) {
   constexpr int64_t kFew = 256;
   constexpr int64_t kStep = sizeof(ZeroStore);
   constexpr int64_t kHalf = kStep / 2;

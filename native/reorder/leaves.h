@@ -26,6 +26,7 @@
 #include <type_traits>
 
 #include "reorder/any_tile.h"
+#include "reorder/byte_elements.h"
 #include "reorder/cache_sets.h"
 #include "reorder/cost_model.h"
 #include "reorder/packed_rows.h"
@@ -150,7 +151,50 @@ void move_listed(const Panel& panel) {
     if (stores_zeros) {
       const At column_at{one.column_at, one.column_stride};
       for (int64_t c = 0; c < one.columns; ++c)
-        std::memset(destination + column_at(c) + one.rows * kSize, 0, static_cast<size_t>(zeros * kSize));
+        zero_bytes(destination + column_at(c) + one.rows * kSize, zeros * kSize);
+    }
+  });
+}
+
+// Rows with more columns than `Thin` blocks have and fewer than `Wide` ones: 3 x 3 windows of bytes. Where
+// they are side by side in the source, wide blocks read on into the row behind. The last blocks, behind whose
+// rows nothing may be, read from the row before on.
+template <class Wide, class Thin>
+void move_short_rows(const Panel& panel) {
+  const Panel one = merged(panel);
+  const int64_t* rows = one.row_at;
+  const int64_t more = Wide::kColumns - one.columns;
+  const auto [first, last] = std::minmax_element(rows, rows + one.rows);
+  int64_t on = 0;
+  while (*std::max_element(rows + on, rows + on + Wide::kRows) + more <= *last) on += Wide::kRows;
+  const bool are_near = rows[1] - rows[0] <= kLineBytes / 2;
+  const bool has_before = *std::min_element(rows + on, rows + one.rows) - more >= *first;
+  if (!are_near || !has_before) return move_listed<Thin>(panel);
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    const Strided column_at{one.column_stride};
+    Wide::transpose_first(source, Listed{rows}, on, destination, column_at, one.columns);
+    Wide::transpose_behind(source - more, Listed{rows + on}, one.rows - on, destination + on, column_at,
+                           more);
+  });
+}
+
+// The way back: columns of which some follow each other in the destination, too.
+template <class Wide, class Half>
+void move_short_columns(const Panel& panel) {
+  constexpr int64_t kColumns = 2 * Wide::kColumns;
+  const Panel one = merged(panel);
+  for (int64_t c = 0; c + 1 < one.columns; ++c) {
+    const bool is_last = c % Wide::kRun == Wide::kRun - 1;
+    if (!is_last && one.column_at[c + 1] != one.column_at[c] + one.rows) return move_listed<Half>(panel);
+  }
+  // In place of rows that are not there others are read.
+  int64_t rows[Wide::kColumns];
+  for (int64_t r = 0; r < Wide::kColumns; ++r) rows[r] = std::min(r, one.rows - 1) * one.row_stride;
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    for (int64_t c = 0; c < one.columns; c += kColumns) {
+      const int64_t column = std::min(c, one.columns - kColumns);
+      Wide::transpose_runs(source + column, Listed{rows}, one.rows, destination,
+                           Listed{one.column_at + column});
     }
   });
 }
@@ -230,9 +274,22 @@ class PanelLeaves {
     }
     if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<Machine, T>};
     if (shape.rows > kMostListed || (shape.dropped > 0 && shape.columns > kMostListed)) return {};
+    using Wide = typename Machine::template Wide<T>;
+    using Thin = typename Machine::template Thin<T>;
+    if constexpr (kSize == 1 && !std::is_void_v<Thin>) {
+      const bool is_short = shape.columns > Thin::kColumns && shape.columns < Wide::kColumns &&
+                            shape.rows % Wide::kRows == 0 && !shape.has_even_rows && shape.has_even_columns &&
+                            shape.holes == 0;
+      if (is_short) return {"listed", move_short_rows<Wide, Thin>};
+      using Half = typename Machine::template Half<T>;
+      const bool has_short_columns = shape.rows > Half::kRows && shape.rows < Wide::kColumns &&
+                                     shape.columns >= 2 * Wide::kColumns && shape.columns % Wide::kRun == 0 &&
+                                     shape.has_even_rows && !shape.has_even_columns && shape.holes == 0 &&
+                                     shape.dropped == 0;
+      if (has_short_columns) return {"listed", move_short_columns<Wide, Half>};
+    }
     Leaf leaf{};
-    with_block<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
-               typename Machine::template Half<T>, typename Machine::template Thin<T>>(
+    with_block<Wide, typename Machine::template Narrow<T>, typename Machine::template Half<T>, Thin>(
         shape.rows, shape.columns, [&](auto block) {
           leaf = {"listed", move_listed<typename decltype(block)::type>};
         });
