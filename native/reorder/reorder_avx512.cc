@@ -137,20 +137,23 @@ class Squares {
   }
 
   // Where measurements say so (docs/decisions/007). Past the caches blocks of AVX2 ask for lines ahead, which
-  // is worth more, but for short rows side by side and for lists. Of wider units a block of AVX2 has whole
-  // lines too: few columns that are far apart are written as well by it, and those that crowd sets better.
+  // is worth more, but for rows of one or two lines side by side and for lists. Of wider units a block of
+  // AVX2 has whole lines too: few columns that are far apart are written as well by it, and those that crowd
+  // sets better.
   static bool pays(const Panel& panel) {
-    constexpr int64_t kShortRow = 4 * kLineBytes;
+    constexpr int64_t kNearRow = 2 * kLineBytes;
+    constexpr int64_t kShortColumn = 4 * kLineBytes;
     const bool is_even = panel.row_at == nullptr && panel.column_at == nullptr;
     if (panel.stores == Stores::kStreaming) {
-      const bool is_near = panel.row_stride == panel.columns * kSize && panel.row_stride <= kShortRow;
+      const bool is_near = panel.row_stride == panel.columns * kSize && panel.row_stride <= kNearRow;
       return has_lines(panel) && (panel.row_at != nullptr || is_near);
     }
     if constexpr (kSize == 1) return !is_even || panel.row_stride % kSetBytes != 0;
     const bool is_crowded =
         is_even && (crowds_sets(panel.row_stride, kUnits) || crowds_sets(panel.column_stride, kUnits));
     const int64_t column = panel.rows * kSize;
-    const bool is_dense = panel.column_at == nullptr && panel.column_stride == column && column <= kShortRow;
+    const bool is_dense =
+        panel.column_at == nullptr && panel.column_stride == column && column <= kShortColumn;
     const bool has_many = kSize == 2 && (!is_even || panel.columns >= 2 * kUnits);
     return !is_crowded && (is_dense || has_many);
   }
