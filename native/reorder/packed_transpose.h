@@ -30,9 +30,10 @@ class PackedTranspose {
   [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
                                     uint8_t* destination, Columns column_at, int64_t columns, Stores stores) {
     alignas(kLineBytes) uint8_t packed[kRows * kStride];
-    const int64_t high = std::min(kRows, rows);
+    const int64_t high = part_of(rows, kRows, kLineBytes / kSize);
     const bool streams = stores == Stores::kStreaming && high * kSize % kLineBytes == 0;
-    const int64_t wide = std::min(kPiece, columns);
+    const int64_t wide =
+        part_of(columns, kPiece, std::max<int64_t>(kLineBytes / kSourceSize, Block::kColumns));
     for (int64_t r = 0; r < rows; r += high) {
       // The last part may begin inside the one before.
       const int64_t row = std::min(r, rows - high);
@@ -58,6 +59,13 @@ class PackedTranspose {
   // A line more than the columns, so that rows do not share a set of the cache.
   static constexpr int64_t kStride =
       (kPiece * kSourceSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
+
+  // As few equal parts of `count` as there are with at most `most` each: whole lines, as far as there are so
+  // many.
+  static int64_t part_of(int64_t count, int64_t most, int64_t line) {
+    const int64_t parts = (count + most - 1) / most;
+    return std::min((count + parts * line - 1) / (parts * line) * line, count);
+  }
 
   // Rows [row, row + high), of which `valid` have a source, and columns [column, column + wide).
   struct Part {

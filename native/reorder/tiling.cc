@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 
 #include "io/checked_math.h"
@@ -190,6 +191,12 @@ class Tiler {
     return most / chain.bytes;
   }
 
+  // At most so many iterations of the next loop of a chain, with which blocks of it begin at lines.
+  static int64_t whole_lines(const Chain& chain, int64_t count) {
+    const int64_t line = kLineBytes / std::gcd(chain.bytes, kLineBytes);
+    return count < line ? count : count / line * line;
+  }
+
   int64_t bytes_of(const std::vector<TileLoop>& list) const {
     int64_t bytes = tiling_.unit_bytes;
     for (const TileLoop& loop : list) bytes *= loop.count;
@@ -208,7 +215,7 @@ class Tiler {
     const int64_t most = most_iterations(chain);
     if (loop.count > std::max(block, most)) {
       loop.whole_count = next.loop.whole_count = loop.count;
-      loop.count = chain.list.empty() ? block : std::max(block, most);
+      loop.count = chain.list.empty() ? block : whole_lines(chain, std::max(block, most));
       chain.ended = true;
     }
     chain.list.push_back(loop);
