@@ -226,7 +226,12 @@ void stream_lines(uint8_t* destination, const uint8_t* source, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += kLineBytes) LineVector::stream_line(destination + i, source + i);
 }
 
-Leaf of_runs() { return {"runs", move_runs<LineVector>}; }
+// In the caches 64-byte stores are slower on some processors.
+void move_lines_of_runs(const Panel& panel) {
+  panel.stores == Stores::kStreaming ? move_runs<LineVector>(panel) : leaves__avx2().of_runs().run(panel);
+}
+
+Leaf of_runs() { return {"runs", move_lines_of_runs}; }
 
 template <class T>
 Leaf squares_or(Leaf leaf, const PanelShape& shape) {
