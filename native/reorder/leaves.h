@@ -117,6 +117,9 @@ void move_listed(const Panel& panel) {
     PackedTranspose<Block, decltype(row_at), decltype(column_at)>::run(
         source, row_at, one.rows, one.rows, destination, column_at, one.columns, one.stores);
   };
+  // Each short row is read once, and its columns are written piece by piece side by side.
+  const bool is_narrow = one.column_at == nullptr && one.columns * kSize <= kLineBytes / 2 &&
+                         (Block::kLinesInRegisters || !Block::kMakesLines);
   const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
     const LinePrefetcher<true> next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
                                     one.columns / Block::kColumns);
@@ -128,6 +131,9 @@ void move_listed(const Panel& panel) {
         transpose_places<Block>(source, row_at.from(row), Block::kRows, to, list_columns(to), one.columns,
                                 strip, next);
       }
+    } else if (is_narrow) {
+      transpose_by_columns<Block>(source, row_at, one.rows, destination, Strided{one.column_stride},
+                                  one.columns);
     } else if (one.column_at == nullptr) {
       transpose_places<Block>(source, row_at, one.rows, destination, Strided{one.column_stride}, one.columns,
                               strip, next);
