@@ -157,7 +157,7 @@ class Tiler {
   void grow(Chain& chain) {
     // A list is made once and ends with a block that is not full: the longer it is, the less both cost.
     const int64_t wanted = chain.list.size() > 1 ? std::max(chain.wanted, kMaxListedBytes / 2) : chain.wanted;
-    if (chain.bytes >= wanted) chain.ended = true;
+    if (chain.bytes >= wanted && !is_uneven(chain)) chain.ended = true;
     if (chain.ended) return;
     Loop* next = loop_at(chain.reach, chain.stride);
     if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty()) next = sparse_columns();
@@ -189,6 +189,16 @@ class Tiler {
     const int64_t other = chain.owner == Owner::kColumns ? bytes_of(tiling_.rows) : row_bytes_;
     const int64_t most = std::min(kMaxListedBytes, kMaxTileBytes * tiling_.unit_bytes / other);
     return most / chain.bytes;
+  }
+
+  // Rows whose last register is mostly a repeat of the one before: longer rows have fewer of those.
+  static bool is_uneven(const Chain& chain) {
+    constexpr int64_t kRegister = 32;
+    constexpr double kLeastFilled = 0.9;
+    const auto bytes = static_cast<double>(chain.bytes);
+    const auto moved = static_cast<double>(ceil_div(chain.bytes, kRegister) * kRegister);
+    return chain.owner == Owner::kRows && chain.list.size() == 1 && chain.bytes < kMaxEdgeBytes &&
+           bytes < kLeastFilled * moved;
   }
 
   // At most so many iterations of the next loop of a chain, with which blocks of it begin at lines.
