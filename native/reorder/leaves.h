@@ -156,8 +156,12 @@ void move_listed(const Panel& panel) {
     }
     if (stores_zeros) {
       const At column_at{one.column_at, one.column_stride};
-      for (int64_t c = 0; c < one.columns; ++c)
-        zero_bytes(destination + column_at(c) + one.rows * kSize, zeros * kSize);
+      const auto zero_columns = [&](auto bytes) {
+        for (int64_t c = 0; c < one.columns; ++c)
+          zero_bytes(destination + column_at(c) + one.rows * kSize, bytes);
+      };
+      constexpr std::integral_constant<int64_t, Block::kRows * kSize> kOfBlock;
+      zeros == Block::kRows ? zero_columns(kOfBlock) : zero_columns(zeros * kSize);
     }
   });
 }

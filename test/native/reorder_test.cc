@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "check.h"
 #include "reorder/kernels.h"
@@ -196,6 +197,17 @@ void test_interleaved_weights(int rounds) {
     for (int bits : kBits) {
       for (int64_t rows : {4, 8}) {
         check_reorder({bits, odd, row_major(odd), interleaved_blocks(odd, blocks, 16, rows)}, random);
+      }
+    }
+  }
+  // Windows of 9 to 15 bytes, of which whole lanes are read, or written; the last ones end with the storage.
+  for (const auto& [y, x] : {std::pair<int64_t, int64_t>{3, 3}, {2, 5}, {11, 1}, {3, 5}, {4, 4}}) {
+    for (int64_t inputs : {16, 32, 41}) {
+      const std::vector<int64_t> windows = {32, inputs, y, x};
+      for (int64_t blocks : {1, 4, 8}) {
+        const Side interleaved = interleaved_blocks(windows, blocks, 16, 4);
+        check_reorder({8, windows, row_major(windows), interleaved}, random);
+        check_reorder({8, windows, interleaved, row_major(windows)}, random);
       }
     }
   }

@@ -27,6 +27,8 @@ std::string tiling_text(const ReorderDescription& description) {
 std::vector<Case> cases() {
   const std::vector<int64_t> image = {1, 64, 112, 112};
   const std::vector<int64_t> weights = {64, 64, 3, 3};
+  const std::vector<int64_t> large = {512, 512, 3, 3};
+  const std::vector<int64_t> odd = {64, 3, 7, 7};
   const Slice half{{10, 12}, {0, 0}, {1, 2}};
   return {
       {"planes to blocks of 16 features",
@@ -45,6 +47,15 @@ std::vector<Case> cases() {
        {8, weights, row_major(weights), interleaved_blocks(weights, 1, 8, 8)},
        "unit 1\nrows [8 s9 d1] [8 s576 d8] direct 64\ncolumns [9 s1 d64] direct 9\n"
        "outer [8 s4608 d4608] [8 s72 d576]\n"},
+      {"a block of a list ends with a line",
+       {32, large, plain_order(large, {2, 3, 1, 0}), row_major(large)},
+       "unit 4\nrows [9 s1048576 d4] [16/512 s2048 d36] direct 576\n"
+       "columns [16/512 s4 d18432] direct 64\n"
+       "outer [32/512 s32768 d576] [32/512 s64 d294912]\n"},
+      {"rows that leave registers empty take the next loop",
+       {16, odd, interleaved_blocks(odd, 8, 8, 1), row_major(odd)},
+       "unit 2\nrows [49 s128 d2] [3 s16 d98] direct 294\ncolumns [8 s2 d294] direct 16\n"
+       "outer [8 s6272 d2352]\n"},
       {"every second element",
        {32, {10, 6}, row_major({10, 12}), row_major({10, 6}), half},
        "unit 4\nrows [60 s8 d4] direct 240\ncolumns direct 4\nouter\n"},
