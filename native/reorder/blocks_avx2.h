@@ -78,26 +78,19 @@ struct WideBlock : LineStores {
     transpose_lanes<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
   }
-  // The first `columns` alone, or those behind the first `skipped`, of a multiple of kRows; rows are read
-  // whole.
-  template <class Rows, class Columns>
-  [[gnu::noinline]] static void transpose_first(const uint8_t* source, Rows row_at, int64_t rows,
-                                                uint8_t* destination, Columns column_at, int64_t columns) {
+  // The first `count` columns alone, or the last ones, of a multiple of kRows; rows are read whole.
+  template <bool kLast, class Rows, class Columns>
+  [[gnu::noinline]] static void transpose_some(const uint8_t* source, Rows row_at, int64_t rows,
+                                               uint8_t* destination, Columns column_at, int64_t count) {
+    const int64_t first = kLast ? kCount - count : 0;
     for (int64_t r = 0; r < rows; r += kRows) {
       __m256i block[kCount];
       load_columns(source, row_at.from(r), block);
       uint8_t* to = destination + r * sizeof(T);
-      for (int c = 0; c < kCount && c < columns; ++c) store32(to + column_at(c), block[c]);
-    }
-  }
-  template <class Rows, class Columns>
-  [[gnu::noinline]] static void transpose_behind(const uint8_t* source, Rows row_at, int64_t rows,
-                                                 uint8_t* destination, Columns column_at, int64_t skipped) {
-    for (int64_t r = 0; r < rows; r += kRows) {
-      __m256i block[kCount];
-      load_columns(source, row_at.from(r), block);
-      uint8_t* to = destination + r * sizeof(T);
-      for (int c = kCount; c-- > skipped;) store32(to + column_at(c - skipped), block[c]);
+      for (int i = 0; i < kCount && i < count; ++i) {
+        const int c = kLast ? kCount - 1 - i : i;
+        store32(to + column_at(c - first), block[c]);
+      }
     }
   }
   // `count` bytes, half of a lane to all of it, of each of twice as many columns as a block has. Runs of kRun

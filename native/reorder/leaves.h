@@ -182,9 +182,9 @@ void move_short_rows(const Panel& panel) {
   if (!are_near || !has_before) return move_listed<Thin>(panel);
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     const Strided column_at{one.column_stride};
-    Wide::transpose_first(source, Listed{rows}, on, destination, column_at, one.columns);
-    Wide::transpose_behind(source - more, Listed{rows + on}, one.rows - on, destination + on, column_at,
-                           more);
+    Wide::template transpose_some<false>(source, Listed{rows}, on, destination, column_at, one.columns);
+    Wide::template transpose_some<true>(source - more, Listed{rows + on}, one.rows - on, destination + on,
+                                        column_at, one.columns);
   });
 }
 
