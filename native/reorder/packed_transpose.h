@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "io/checked_math.h"
 #include "reorder/transpose_places.h"
 
 namespace tilework {
@@ -30,10 +31,13 @@ class PackedTranspose {
   [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
                                     uint8_t* destination, Columns column_at, int64_t columns, Stores stores) {
     alignas(kLineBytes) uint8_t packed[kRows * kStride];
-    const int64_t high = part_of(rows, kRows, kLineBytes / kSize);
+    constexpr int64_t kLineRows = kLineBytes / kSize;
+    constexpr int64_t kLineColumns = std::max<int64_t>(kLineBytes / kSourceSize, Block::kColumns);
+    // Or a part that is rounded up to lines would not fit into `packed`.
+    static_assert(kRows % kLineRows == 0 && kPiece % kLineColumns == 0);
+    const int64_t high = part_of(rows, kRows, kLineRows);
     const bool streams = stores == Stores::kStreaming && high * kSize % kLineBytes == 0;
-    const int64_t wide =
-        part_of(columns, kPiece, std::max<int64_t>(kLineBytes / kSourceSize, Block::kColumns));
+    const int64_t wide = part_of(columns, kPiece, kLineColumns);
     for (int64_t r = 0; r < rows; r += high) {
       // The last part may begin inside the one before.
       const int64_t row = std::min(r, rows - high);
@@ -63,8 +67,8 @@ class PackedTranspose {
   // As few equal parts of `count` as there are with at most `most` each: whole lines, as far as there are so
   // many.
   static int64_t part_of(int64_t count, int64_t most, int64_t line) {
-    const int64_t parts = (count + most - 1) / most;
-    return std::min((count + parts * line - 1) / (parts * line) * line, count);
+    const int64_t parts = ceil_div(count, most);
+    return std::min(ceil_div(count, parts * line) * line, count);
   }
 
   // Rows [row, row + high), of which `valid` have a source, and columns [column, column + wide).
@@ -81,7 +85,7 @@ class PackedTranspose {
                                           const Part& part, int64_t bytes, const uint8_t* destination,
                                           Columns column_at) {
     const uint8_t* from = source + part.column * kSourceSize;
-    const int64_t columns_a_row = (part.wide + part.high - 1) / part.high;
+    const int64_t columns_a_row = ceil_div(part.wide, part.high);
     const int64_t to_fetch = part.streams ? 0 : part.wide;
     int64_t next = 0;
     for (int64_t i = 0; i < part.valid; ++i) {
@@ -96,8 +100,8 @@ class PackedTranspose {
                                            const Part& part, uint8_t* destination, Columns column_at,
                                            bool has_next) {
     const uint8_t* behind = source + (part.column + part.wide) * kSourceSize;
-    const int64_t blocks = (part.wide + Block::kColumns - 1) / Block::kColumns;
-    const int64_t rows_a_block = has_next ? (part.valid + blocks - 1) / blocks : 0;
+    const int64_t blocks = ceil_div(part.wide, Block::kColumns);
+    const int64_t rows_a_block = has_next ? ceil_div(part.valid, blocks) : 0;
     int64_t next = 0;
     for (int64_t c = 0; c < part.wide; c += Block::kColumns) {
       for (const int64_t end = std::min(next + rows_a_block, part.valid); next < end; ++next) {

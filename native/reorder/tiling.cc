@@ -191,17 +191,14 @@ class Tiler {
     return most / chain.bytes;
   }
 
-  // Rows whose last register is mostly a repeat of the one before: longer rows have fewer of those.
+  // Rows of one loop that leave too much of their last register empty.
   static bool is_uneven(const Chain& chain) {
-    constexpr int64_t kRegister = 32;
-    constexpr double kLeastFilled = 0.9;
-    const auto bytes = static_cast<double>(chain.bytes);
-    const auto moved = static_cast<double>(ceil_div(chain.bytes, kRegister) * kRegister);
+    const int64_t moved = ceil_div(chain.bytes, kBlockRowBytes) * kBlockRowBytes;
     return chain.owner == Owner::kRows && chain.list.size() == 1 && chain.bytes < kMaxEdgeBytes &&
-           bytes < kLeastFilled * moved;
+           100 * chain.bytes < kLeastRowPercent * moved;
   }
 
-  // At most so many iterations of the next loop of a chain, with which blocks of it begin at lines.
+  // `count`, rounded down so that each block of the chain is a whole number of cache lines, if one fits.
   static int64_t whole_lines(const Chain& chain, int64_t count) {
     const int64_t line = kLineBytes / std::gcd(chain.bytes, kLineBytes);
     return count < line ? count : count / line * line;
