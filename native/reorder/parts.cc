@@ -23,13 +23,21 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   const double read = static_cast<double>(plan_->source_bytes()) * static_cast<double>(bytes) /
                       static_cast<double>(std::max<int64_t>(plan_->destination_bytes(), 1));
   if (bytes == 0 || read + static_cast<double>(bytes) < static_cast<double>(limits.threaded)) return;
-  const int64_t wanted = static_cast<int64_t>(threads) * kPartsPerThread;
   // One thread gains nothing by parts, but that a run can be stopped.
-  const int64_t share = threads == 1 ? limits.most : std::clamp(bytes / wanted, limits.least, limits.most);
+  const auto share_of = [&](int64_t parts) {
+    return threads == 1
+               ? limits.most
+               : std::clamp(bytes / (static_cast<int64_t>(threads) * parts), limits.least, limits.most);
+  };
+  const int64_t few =
+      std::clamp<int64_t>(bytes / static_cast<int64_t>(threads) / limits.balanced, 1, kPartsPerThread);
   // Of a smaller range most iterations have nothing to do.
   const bool is_most = bytes >= plan_->destination_bytes() / 2;
-  if (is_most && cut_loops(ceil_div(bytes, share))) return;
-  cut_at_units(plan_->range_unit(limits.most), share);
+  if (is_most && cut_loops(ceil_div(bytes, share_of(few)))) {
+    if (!has_equal_parts()) cut_loops(ceil_div(bytes, share_of(kPartsPerThread)));
+    return;
+  }
+  cut_at_units(plan_->range_unit(limits.most), share_of(few));
 }
 
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, size_t threads, PartLimits limits)
@@ -54,6 +62,7 @@ bool ReorderParts::cut_loops(int64_t parts) {
   const bool can_cut = plan_->programs().size() == 1 && !plan_->programs().front()->shares_bytes();
   if (!can_cut || parts < 2) return false;
   const std::vector<Tiling::Outer>& outer = plan_->programs().front()->tiling().outer;
+  loops_.clear();
   count_ = 1;
   for (const Tiling::Outer& each : outer) {
     if (loops_.size() == OuterRange::kMostLevels || count_ >= parts) break;
@@ -72,6 +81,13 @@ bool ReorderParts::cut_loops(int64_t parts) {
   cut_ = Cut::kLoop;
   part_bytes_ = ceil_div(plan_->destination_bytes(), count_);
   return true;
+}
+
+// As many for each thread.
+bool ReorderParts::has_equal_parts() const {
+  return count_ % static_cast<int64_t>(threads_) == 0 &&
+         std::all_of(loops_.begin(), loops_.end(),
+                     [](const CutLoop& loop) { return loop.iterations % loop.step == 0; });
 }
 
 OuterRange ReorderParts::iterations_of(int64_t part) const {

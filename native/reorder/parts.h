@@ -19,9 +19,11 @@ struct PartLimits {
   // Bytes of a part's destination.
   int64_t least;
   int64_t most;
+  // From this size of a thread's share on it is cut into several parts.
+  int64_t balanced;
 };
 
-inline constexpr PartLimits kPartLimits{kThreadedBytes, kLeastPartBytes, kMostPartBytes};
+inline constexpr PartLimits kPartLimits{kThreadedBytes, kLeastPartBytes, kMostPartBytes, kBalancedPartBytes};
 
 class ReorderParts {
  public:
@@ -56,6 +58,7 @@ class ReorderParts {
  private:
   void cut_at_units(int64_t unit, int64_t share);
   bool cut_loops(int64_t parts);
+  bool has_equal_parts() const;
   OuterRange iterations_of(int64_t part) const;
 
   std::shared_ptr<const ReorderPlan> plan_;

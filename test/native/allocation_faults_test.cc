@@ -186,7 +186,7 @@ void test_parts_on_threads() {
   fail_every_allocation("parts on threads", [&] {
     ThreadPool pool(3);
     const auto plan = std::make_shared<const ReorderPlan>(each.description);
-    const ReorderParts parts(plan, pool.threads(), {1, 4096, 65536});
+    const ReorderParts parts(plan, pool.threads(), {1, 4096, 65536, 1});
     pool.run(parts.count(), [&](int64_t part) { parts.run(part, each.source.data(), each.found.data()); });
     pool.set_threads(1);
     pool.set_threads(2);

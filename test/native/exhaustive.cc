@@ -124,7 +124,7 @@ class CaseCheck {
     const int64_t bytes = plan_.destination_bytes();
     const int64_t part = std::max<int64_t>(bytes / (1 + below(6)), 64);
     const auto threads = static_cast<size_t>(1 + below(8));
-    const ReorderParts parts(shared_plan_, threads, {0, part, part});
+    const ReorderParts parts(shared_plan_, threads, {0, part, part, 1});
     if (parts.count() == 1) return;
     check_range("parts", 0, bytes, [&](uint8_t* to, int64_t, int64_t) {
       for (int64_t i = parts.count(); i-- > 0;) parts.run(i, source_, to);

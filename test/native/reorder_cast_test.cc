@@ -435,7 +435,7 @@ void test_two_bits() {
 // Odd counts to elements below a byte, as a whole and cut for threads: the unused bits of the last byte are
 // zero, also where a thread starts in the middle.
 void test_unused_bits() {
-  constexpr PartLimits kManyParts{0, 64, 256};
+  constexpr PartLimits kManyParts{0, 64, 256, 1};
   std::mt19937_64 random(79);
   for (const DtypeInfo& from : dtypes()) {
     for (const DtypeInfo& to : dtypes()) {

@@ -16,7 +16,7 @@ namespace tilework::test {
 namespace {
 
 // So low that small cases have many parts.
-constexpr PartLimits kTinyLimits{256, 64, 4096};
+constexpr PartLimits kTinyLimits{256, 64, 4096, 1};
 
 ReorderPlan pixels_to_planes(int bits, const std::vector<int64_t>& shape) {
   Side pixels = row_major(shape);
@@ -86,9 +86,12 @@ void test_cuts() {
   using Cut = ReorderParts::Cut;
   // Less than 256 KiB of source and destination: one part.
   CHECK(parts_of({1, 3, 100, 100}, 8).cut() == Cut::kWhole);
-  // Three planes are one tile; each part moves some of its pixels.
+  // Three planes are one tile; each thread moves half of its pixels.
   const ReorderParts image = parts_of({1, 3, 224, 224}, 2);
-  CHECK(image.cut() == Cut::kLoop && image.count() == 8);
+  CHECK(image.cut() == Cut::kLoop && image.count() == 2);
+  // Three images cannot be halved.
+  const ReorderParts three = parts_of({3, 3, 124, 124}, 2);
+  CHECK(three.cut() == Cut::kLoop && three.count() > 2);
   // Of many images each part has some.
   const ReorderParts images = parts_of({64, 3, 224, 224}, 2);
   CHECK(images.cut() == Cut::kLoop && images.count() >= 8);
@@ -103,7 +106,7 @@ void test_cuts() {
 // Blocks whose runs are written to offsets farther apart than the size of a part.
 void test_far_columns() {
   std::mt19937_64 random(20250303);
-  constexpr PartLimits kSmallLimits{0, 64, 4096};
+  constexpr PartLimits kSmallLimits{0, 64, 4096, 1};
   for (int bits : {8, 16, 32}) {
     for (int64_t features : {32, 37}) {
       const std::vector<int64_t> shape = {2, features, 33, 35};
@@ -118,7 +121,7 @@ void test_far_columns() {
 // Tiles that read a long stretch of each source row and write to offsets farther apart than the largest part.
 void test_far_tiles() {
   std::mt19937_64 random(20250305);
-  constexpr PartLimits kSmallLimits{0, 64, 4096};
+  constexpr PartLimits kSmallLimits{0, 64, 4096, 1};
   for (int64_t images : {16, 32}) {
     const std::vector<int64_t> shape = {images, 16, 18, 21};
     Side blocks = row_major(shape);
