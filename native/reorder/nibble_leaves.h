@@ -48,7 +48,10 @@ class NibbleTiles {
       : panel_(merged(panel)),
         row_at_{panel_.row_at, panel_.row_stride},
         column_at_{panel_.column_at, panel_.column_stride},
-        has_whole_bytes_(panel_.holes == 0 && panel_.column_step == 1 && has_even_rows()) {}
+        has_whole_bytes_(panel_.holes == 0 && panel_.column_step == 1 && has_even_rows()) {
+    if (panel_.row_at != nullptr) return;
+    for (int64_t i = 0; i < std::min(2 * kPairs, panel_.rows); ++i) rows_[i] = i * panel_.row_stride / 2;
+  }
 
   void run() {
     at_offsets(panel_, [&](int64_t s, int64_t d) {
@@ -117,13 +120,18 @@ class NibbleTiles {
         pairs < Block::kPairs) {
       return false;
     }
-    for (int64_t i = 0; i < 2 * pairs; ++i) rows_[i] = row_at_(r + i) / 2;
+    const uint8_t* source = panel_.source + s / 2;
+    if (panel_.row_at == nullptr) {
+      source += r * panel_.row_stride / 2;
+    } else {
+      for (int64_t i = 0; i < 2 * pairs; ++i) rows_[i] = panel_.row_at[r + i] / 2;
+    }
     const auto move = [&](auto column_at) {
       for (int64_t c = 0; c < columns_; c += Block::kColumns) {
         const int64_t column = std::min(c, columns_ - Block::kColumns);
         for (int64_t i = 0; i < pairs; i += Block::kPairs) {
           const int64_t pair = std::min(i, pairs - Block::kPairs);
-          Block::transpose(panel_.source + (s + column) / 2, Listed{rows_ + 2 * pair}, destination + pair,
+          Block::transpose(source + column / 2, Listed{rows_ + 2 * pair}, destination + pair,
                            column_at.from(column));
         }
       }

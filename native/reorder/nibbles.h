@@ -53,7 +53,7 @@ inline void store_pairs(Bytes16 low_halves, Bytes16 high_halves, uint8_t* bytes)
 }
 
 // Pairs of rows are made rows of bytes and transposed in registers: 32 rows times 32 columns. A register has
-// the even columns of a pair in its low lane, and the odd ones in its high lane.
+// one pair of the first 16 rows in its low lane, and one of the others in its high lane.
 struct NibbleBlock {
   static constexpr int64_t kPairs = 16;
   static constexpr int64_t kColumns = 32;
@@ -62,37 +62,34 @@ struct NibbleBlock {
   template <class Rows, class Columns>
   [[gnu::always_inline]] static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                                Columns column_at) {
-    // Half of the pairs at a time takes no more registers than there are.
-    Bytes32 first[kHalf];
-    Bytes32 second[kHalf];
-    transpose_half(source, row_at, first);
-    transpose_half(source, row_at.from(2 * kHalf), second);
-    for (int k = 0; k < kHalf; ++k) {
-      store(__builtin_shufflevector((Longs32)first[k], (Longs32)second[k], 0, 4, 2, 6), destination,
-            column_at, 4 * k);
-      store(__builtin_shufflevector((Longs32)first[k], (Longs32)second[k], 1, 5, 3, 7), destination,
-            column_at, 4 * k + 2);
+    Bytes32 even[kHalf];
+    Bytes32 odd[kHalf];
+    for (int i = 0; i < kHalf; ++i) {
+      Bytes32 low;
+      Bytes32 high;
+      load(source + row_at(2 * i), source + row_at(2 * (i + kHalf)), low);
+      load(source + row_at(2 * i + 1), source + row_at(2 * (i + kHalf) + 1), high);
+      even[i] = (low & 15) | (high << 4);
+      odd[i] = (low >> 4) | (high & 0xF0);
     }
+    transpose_pairs(even, destination, column_at, 0);
+    transpose_pairs(odd, destination, column_at, 1);
   }
 
  private:
   static constexpr int kHalf = 8;
-  using Words32 [[gnu::vector_size(32)]] = uint32_t;
   using Longs32 [[gnu::vector_size(32)]] = uint64_t;
 
-  // Units of 8 rows, of two columns in each lane.
-  template <class Rows>
-  [[gnu::always_inline]] static void transpose_half(const uint8_t* source, Rows row_at,
-                                                    Bytes32 (&rows)[kHalf]) {
-    for (int i = 0; i < kHalf; ++i) {
-      Words32 low;
-      Words32 high;
-      load_twice(source + row_at(2 * i), low);
-      load_twice(source + row_at(2 * i + 1), high);
-      low >>= Words32{0, 0, 0, 0, 4, 4, 4, 4};
-      high <<= Words32{4, 4, 4, 4, 0, 0, 0, 0};
-      rows[i] = (Bytes32)((low & 0x0F0F0F0Fu) | (high & 0xF0F0F0F0u));
-    }
+  [[gnu::always_inline]] static void load(const uint8_t* low_lane, const uint8_t* high_lane, Bytes32& row) {
+    row = __builtin_shufflevector(load_bytes16(low_lane), load_bytes16(high_lane), 0, 1, 2, 3, 4, 5, 6, 7, 8,
+                                  9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,
+                                  28, 29, 30, 31);
+  }
+
+  // Every second column, from `first` on.
+  template <class Columns>
+  [[gnu::always_inline]] static void transpose_pairs(Bytes32 (&rows)[kHalf], uint8_t* destination,
+                                                     Columns column_at, int64_t first) {
     for (int done = 1; done < kHalf; done *= 2) {
       Bytes32 next[kHalf];
       for (int i = 0; i < kHalf / 2; ++i) {
@@ -106,20 +103,13 @@ struct NibbleBlock {
       }
       for (int i = 0; i < kHalf; ++i) rows[i] = next[i];
     }
-  }
-
-  [[gnu::always_inline]] static void load_twice(const uint8_t* at, Words32& words) {
-    using Words16 [[gnu::vector_size(16)]] = uint32_t;
-    Words16 once;
-    std::memcpy(&once, at, sizeof(once));
-    words = __builtin_shufflevector(once, once, 0, 1, 2, 3, 0, 1, 2, 3);
-  }
-
-  template <class Columns>
-  [[gnu::always_inline]] static void store(const Longs32& columns, uint8_t* destination, Columns column_at,
-                                           int64_t c) {
-    std::memcpy(destination + column_at(c), &columns, 16);
-    std::memcpy(destination + column_at(c + 1), reinterpret_cast<const uint8_t*>(&columns) + 16, 16);
+    // A lane has two columns of half of the pairs.
+    for (int k = 0; k < kHalf; ++k) {
+      const auto columns = __builtin_shufflevector((Longs32)rows[k], (Longs32)rows[k], 0, 2, 1, 3);
+      std::memcpy(destination + column_at(first + 4 * k), &columns, 16);
+      std::memcpy(destination + column_at(first + 4 * k + 2), reinterpret_cast<const uint8_t*>(&columns) + 16,
+                  16);
+    }
   }
 };
 
