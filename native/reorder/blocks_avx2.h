@@ -99,10 +99,20 @@ struct WideBlock : LineStores {
   static constexpr int kRun = 4;
   [[gnu::noinline]] static void transpose_runs(const uint8_t* source, Listed row_at, int64_t count,
                                                uint8_t* destination, Listed column_at) {
-    constexpr int64_t kHalf = 8;
-    __m256i block[kCount];
-    for (int r = 0; r < kCount; ++r) block[r] = load32(source + row_at(r));
-    transpose_lanes<sizeof(T)>(block);
+    constexpr int kHalf = kCount / 2;
+    __m256i low[kHalf];
+    __m256i high[kHalf];
+    load_halves(source, row_at, low);
+    if (count == kHalf + 1) {
+      // One byte of each column is left of a window of 3 x 3.
+      const __m256i row = load32(source + row_at(kHalf));
+      const __m256i pair = _mm256_set_epi64x(0x0101010101010101, 0, 0x0101010101010101, 0);
+#pragma GCC unroll 8
+      for (int k = 0; k < kHalf; ++k)
+        high[k] = _mm256_shuffle_epi8(row, _mm256_add_epi8(pair, _mm256_set1_epi8(static_cast<char>(2 * k))));
+    } else {
+      load_halves(source, row_at.from(kHalf), high);
+    }
     const __m128i last = _mm_add_epi8(_mm_set1_epi8(static_cast<char>(count - kHalf)),
                                       _mm_set_epi8(0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 5, 4, 3, 2, 1, 0));
     const auto store = [&](int c, __m128i column) {
@@ -111,10 +121,13 @@ struct WideBlock : LineStores {
       _mm_storel_epi64(reinterpret_cast<__m128i*>(to), column);
       _mm_storel_epi64(reinterpret_cast<__m128i*>(to + count - kHalf), _mm_shuffle_epi8(column, last));
     };
-#pragma GCC unroll 16
-    for (int c = 0; c < kCount; ++c) store(c, _mm256_castsi256_si128(block[c]));
-#pragma GCC unroll 16
-    for (int c = 0; c < kCount; ++c) store(kCount + c, _mm256_extracti128_si256(block[c], 1));
+#pragma GCC unroll 8
+    for (int k = 0; k < kHalf; ++k) {
+      const __m256i columns[2] = {_mm256_unpacklo_epi64(low[k], high[k]),
+                                  _mm256_unpackhi_epi64(low[k], high[k])};
+      for (int i = 0; i < 2; ++i) store(2 * k + i, _mm256_castsi256_si128(columns[i]));
+      for (int i = 0; i < 2; ++i) store(kCount + 2 * k + i, _mm256_extracti128_si256(columns[i], 1));
+    }
   }
   // The last `kKept` columns alone.
   template <int kKept, class Rows, class Columns>
@@ -158,6 +171,12 @@ struct WideBlock : LineStores {
     for (int r = 0; r < kCount; ++r) {
       rows[r] = Load::halves(source + row_at(r), source + row_at(r + kCount));
     }
+  }
+  // Half as many rows as columns of a lane: two columns of each lane.
+  TILEWORK_INLINE static void load_halves(const uint8_t* source, Listed row_at, __m256i (&rows)[kCount / 2]) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kCount / 2; ++r) rows[r] = load32(source + row_at(r));
+    for (int done = 1; done < kCount / 2; done *= 2) step<sizeof(T)>(rows);
   }
   template <class Rows>
   TILEWORK_INLINE static void load_columns(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
