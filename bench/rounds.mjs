@@ -21,7 +21,9 @@ export async function bestOfRounds(candidates, rounds, { warm = false, repeatSec
       let elapsed = 0
       do {
         const started = process.hrtime.bigint()
-        await run()
+        const pending = run()
+        // Waiting for a result that is there takes as long as a small call.
+        if (pending instanceof Promise) await pending
         const seconds = Number(process.hrtime.bigint() - started) / 1e9
         best[name] = Math.min(best[name], seconds)
         elapsed += seconds

@@ -119,16 +119,24 @@ class BlockCast {
     const uint8_t* source = arguments.source;
     uint8_t* destination = arguments.destination;
     int64_t left = arguments.count;
-    const int64_t head = arguments.stores == Stores::kStreaming ? elements_to_line(destination) : kNever;
-    if (head < left) {
+    const auto advance = [&](int64_t count) {
+      source += source_bytes(count);
+      destination += destination_bytes(count);
+      left -= count;
+    };
+    const bool streams = arguments.stores == Stores::kStreaming;
+    // Whole lines are streamed; in the caches the wider side counts, half of whose registers would lie in two
+    // lines each (the memory that Node gives begins 16 bytes behind a line).
+    const int64_t head = streams || loop_.to_bits > loop_.from_bits
+                             ? elements_to_line(destination, loop_.to_bits, loop_.from_bits)
+                             : elements_to_line(source, loop_.from_bits, loop_.to_bits);
+    const bool is_long = streams || source_bytes(left) + destination_bytes(left) >= kAlignedBytes;
+    if (is_long && head < left) {
       cast_cached(source, destination, head);
-      source += source_bytes(head);
-      destination += destination_bytes(head);
-      const int64_t streamed = (left - head) / loop_.group * loop_.group;
+      advance(head);
+      const int64_t streamed = streams ? left / loop_.group * loop_.group : 0;
       if (streamed > 0) loop_.stream(source, destination, streamed, options_);
-      source += source_bytes(streamed);
-      destination += destination_bytes(streamed);
-      left -= head + streamed;
+      advance(streamed);
     }
     cast_cached(source, destination, left);
   }
@@ -137,16 +145,19 @@ class BlockCast {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   // Of a block, on either side.
   static constexpr int64_t kMaxBlockBytes = 512;
+  // Of both sides, from which on elements before a line are cast by themselves.
+  static constexpr int64_t kAlignedBytes = 64 << 10;
 
   int64_t source_bytes(int64_t count) const { return (count * loop_.from_bits + 7) / 8; }
   int64_t destination_bytes(int64_t count) const { return (count * loop_.to_bits + 7) / 8; }
 
-  // Elements before the first line boundary; kNever if no whole element ends on one.
-  int64_t elements_to_line(const uint8_t* destination) const {
-    const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination) % kCastLine);
-    const int64_t bits = (kCastLine - past_line) % kCastLine * 8;
-    const int64_t elements = bits / loop_.to_bits;
-    return bits % loop_.to_bits == 0 && elements * loop_.from_bits % 8 == 0 ? elements : kNever;
+  // Elements before the first line boundary of one side; kNever if no whole element, or on the other side no
+  // whole byte, ends there.
+  static int64_t elements_to_line(const uint8_t* at, int64_t bits, int64_t other_bits) {
+    const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at) % kCastLine);
+    const int64_t left = (kCastLine - past_line) % kCastLine * 8;
+    const int64_t elements = left / bits;
+    return left % bits == 0 && elements * other_bits % 8 == 0 ? elements : kNever;
   }
 
   void cast_cached(const uint8_t* source, uint8_t* destination, int64_t count) const {

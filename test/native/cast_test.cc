@@ -385,26 +385,44 @@ void check_unused_bits(Dtype from, Dtype to) {
   }
 }
 
-// Streaming stores that start at a cache line, at an offset inside one, and where no element ends at a line
-// boundary. Nothing outside the result is written.
-void check_streams(Dtype from, Dtype to) {
-  constexpr size_t kLine = 64;
+constexpr size_t kLine = 64;
+
+// Memory with a place that many bytes behind a line, and at least a line around it.
+struct Room {
+  Room(size_t size, size_t past)
+      : bytes(size + 4 * kLine, 0xA5),
+        start(kLine + (kLine - reinterpret_cast<uintptr_t>(bytes.data()) % kLine) + past) {}
+  uint8_t* at() { return bytes.data() + start; }
+
+  std::vector<uint8_t> bytes;
+  size_t start;
+};
+
+// Sides that start at a cache line, at an offset inside one, and where no element ends at a line boundary;
+// streamed, and so many bytes that casts in the caches begin with a line, too. Nothing outside the result is
+// written.
+void check_lines(Dtype from, Dtype to) {
+  constexpr int64_t kLongBytes = 70000;
   std::mt19937_64 random(8);
   const Cast cast(from, to, kSpec);
-  for (const int64_t count : {1, 63, 64, 700, 1025}) {
+  const int64_t many = kLongBytes * 8 / (info_of(from).bits + info_of(to).bits) + 37;
+  for (const int64_t count : {int64_t{1}, int64_t{63}, int64_t{64}, int64_t{700}, int64_t{1025}, many}) {
     const Packed source(from, count);
     for (size_t i = 0; i < source.size(); ++i) source.data()[i] = static_cast<uint8_t>(random());
     const Packed expected(to, count);
     cast_reference({source.data(), expected.data(), count, from, to, kSpec});
     for (const size_t past : {size_t{0}, size_t{8}, size_t{31}, size_t{62}}) {
-      std::vector<uint8_t> room(expected.size() + 4 * kLine, 0xA5);
-      const size_t start = kLine + (kLine - reinterpret_cast<uintptr_t>(room.data()) % kLine) + past;
-      std::vector<uint8_t> wanted = room;
-      std::memcpy(wanted.data() + start, expected.data(), expected.size());
-      cast.run(source.data(), room.data() + start, count, Stores::kStreaming);
-      end_streaming();
-      CHECK_IN(cast.kernels() + " streams " + std::to_string(count) + " " + std::to_string(past),
-               room == wanted);
+      Room given(source.size(), past);
+      std::memcpy(given.at(), source.data(), source.size());
+      for (const Stores stores : {Stores::kCached, Stores::kStreaming}) {
+        Room room(expected.size(), past);
+        Room wanted = room;
+        std::memcpy(wanted.at(), expected.data(), expected.size());
+        cast.run(given.at(), room.at(), count, stores);
+        end_streaming();
+        CHECK_IN(cast.kernels() + " at lines " + std::to_string(count) + " " + std::to_string(past),
+                 room.bytes == wanted.bytes);
+      }
     }
   }
 }
@@ -419,7 +437,7 @@ void check_all_pairs() {
       for (const CastOptions& options : kAll) check_pair(patterns, from.dtype, to.dtype, options);
       check_tails(from.dtype, to.dtype);
       check_unused_bits(from.dtype, to.dtype);
-      check_streams(from.dtype, to.dtype);
+      check_lines(from.dtype, to.dtype);
     }
   }
 }
