@@ -163,9 +163,11 @@ class BlockTranspose {
   // Of short columns, what a strip writes takes a quarter of the smallest first-level cache.
   static constexpr int64_t kShortColumnsBytes = 8 << 10;
 
-  // Where rows lie side by side, a strip of one line is used up before the rows come round again, of others a
-  // strip of as many columns as find room in the cache.
+  // Rows of one pass need no strips. Where rows lie side by side, a strip of one line is used up before the
+  // rows come round again, of others a strip of as many columns as find room in the cache.
   static int64_t columns_a_strip(const Tile& tile) {
+    const int64_t blocks = Block::kLinesInRegisters && makes_lines(tile) ? 2 : 1;
+    if (tile.rows <= blocks * Block::kRows && tile.zero_rows == 0) return tile.columns;
     const int64_t column = tile.rows * kSize;
     if (column <= 2 * kLineBytes) return std::clamp(kShortColumnsBytes / column, kLine, kMaxStrip);
     if (are_near(tile, 4 * kLineRows)) return kLine;

@@ -212,7 +212,7 @@ class PaddedPixels {
     __m256i first[kMostChannels];
     __m256i second[kMostChannels];
     const uint8_t* from = tile.source + p * kBlock;
-    if (kIsSpread<kBlock> && tile.stores == Stores::kStreaming) {
+    if (kIsSpread<kBlock> && (kBlock == kLineBytes || tile.stores == Stores::kStreaming)) {
       alignas(kLineBytes) uint8_t pixels[kLine * kPixelBytes + 16];
       pack_pixels<kBlock>(from, pixels);
       take_group_apart<kPixelBytes>(pixels, first);
