@@ -112,7 +112,7 @@ void check_range(const ReorderDescription& description, const ReorderPlan& plan,
 
 void check_parts(const ReorderDescription& description, const std::shared_ptr<const ReorderPlan>& plan,
                  const test::Storage& source, const std::vector<uint8_t>& expected, FuzzInput& input) {
-  const PartLimits limits{1, 1 + input.below(100), 64 + input(), 1 + input.below(1000)};
+  const PartLimits limits{1, 1 + input.below(100), 100 + input(), 1 + input.below(1000)};
   const ReorderParts parts(plan, static_cast<size_t>(1 + input.below(4)), limits);
   const Unwritten whole(plan->destination_bytes());
   for (int64_t part = parts.count(); part-- > 0;) parts.run(part, source.data.get(), whole.data.get());

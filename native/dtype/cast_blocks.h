@@ -1,5 +1,5 @@
 // Casts by loops over whole blocks. Each instruction set brings a function object that casts one block. What
-// surrounds the loops is compiled once for all pairs of types: where streaming begins, and the last, partial
+// surrounds the loops is compiled once for all pairs of types: where lines begin, and the last, partial
 // block, which goes through a buffer.
 #pragma once
 
@@ -130,8 +130,9 @@ class BlockCast {
     const int64_t head = streams || loop_.to_bits > loop_.from_bits
                              ? elements_to_line(destination, loop_.to_bits, loop_.from_bits)
                              : elements_to_line(source, loop_.from_bits, loop_.to_bits);
-    const bool is_long = streams || source_bytes(left) + destination_bytes(left) >= kAlignedBytes;
-    if (is_long && head < left) {
+    const bool begins_with_line =
+        streams || source_bytes(left) + destination_bytes(left) >= kLeastAlignedBytes;
+    if (begins_with_line && head < left) {
       cast_cached(source, destination, head);
       advance(head);
       const int64_t streamed = streams ? left / loop_.group * loop_.group : 0;
@@ -146,7 +147,7 @@ class BlockCast {
   // Of a block, on either side.
   static constexpr int64_t kMaxBlockBytes = 512;
   // Of both sides, from which on elements before a line are cast by themselves.
-  static constexpr int64_t kAlignedBytes = 64 << 10;
+  static constexpr int64_t kLeastAlignedBytes = 64 << 10;
 
   int64_t source_bytes(int64_t count) const { return (count * loop_.from_bits + 7) / 8; }
   int64_t destination_bytes(int64_t count) const { return (count * loop_.to_bits + 7) / 8; }

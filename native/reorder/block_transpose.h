@@ -163,11 +163,13 @@ class BlockTranspose {
   // Of short columns, what a strip writes takes a quarter of the smallest first-level cache.
   static constexpr int64_t kShortColumnsBytes = 8 << 10;
 
-  // Rows of one pass need no strips. Where rows lie side by side, a strip of one line is used up before the
-  // rows come round again, of others a strip of as many columns as find room in the cache.
+  // Rows that are moved in one pass over the columns need no strips. Of others, short columns have a strip
+  // that stays in the cache until the next pass. Where rows lie side by side, a strip of one line is used up
+  // before the rows come round again; else it has as many columns as find room in the cache.
   static int64_t columns_a_strip(const Tile& tile) {
-    const int64_t blocks = Block::kLinesInRegisters && makes_lines(tile) ? 2 : 1;
-    if (tile.rows <= blocks * Block::kRows && tile.zero_rows == 0) return tile.columns;
+    const bool is_line = Block::kLinesInRegisters && tile.rows == 2 * Block::kRows && makes_lines(tile);
+    const bool is_one_pass = tile.rows <= Block::kRows || is_line;
+    if (is_one_pass && tile.zero_rows == 0) return tile.columns;
     const int64_t column = tile.rows * kSize;
     if (column <= 2 * kLineBytes) return std::clamp(kShortColumnsBytes / column, kLine, kMaxStrip);
     if (are_near(tile, 4 * kLineRows)) return kLine;

@@ -1,8 +1,9 @@
-// Blocks of transpose_places.h with AVX2. Included by reorder_avx2.cc only.
+// Blocks of transpose_places.h with AVX2. Included only by files that are compiled for AVX2.
 //
 // A wide block puts row r in the low lane of a register and row r + half in the high lane, so that after
 // log2(rows / 2) steps each register holds one whole column of 32 bytes. A narrow block has columns of 16
-// bytes and puts two groups of columns in the lanes.
+// bytes: row r in the low lane and row r + half in the high one, too, and two columns come out of each
+// register.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +79,8 @@ struct WideBlock : LineStores {
     transpose_lanes<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
   }
-  // The first `count` columns alone, or the last ones, of a multiple of kRows; rows are read whole.
+  // The first `count` columns alone, or the last ones, of `rows` rows, a multiple of kRows; rows are read
+  // whole.
   template <bool kLast, class Rows, class Columns>
   [[gnu::noinline]] static void transpose_some(const uint8_t* source, Rows row_at, int64_t rows,
                                                uint8_t* destination, Columns column_at, int64_t count) {
@@ -93,9 +95,9 @@ struct WideBlock : LineStores {
       }
     }
   }
-  // `count` bytes, half of a lane to all of it, of each of twice as many columns as a block has. Runs of kRun
-  // columns follow each other: each is written as a lane, over the end of the one before, but for the last
-  // one of a run.
+  // `count` bytes, half of a lane to all of it, of each of twice as many columns as a block has. Each kRun of
+  // them follow each other: they are stored as whole lanes, and the next one goes over what is too much; the
+  // last one is stored exactly.
   static constexpr int kRun = 4;
   [[gnu::noinline]] static void transpose_runs(const uint8_t* source, Listed row_at, int64_t count,
                                                uint8_t* destination, Listed column_at) {
@@ -104,7 +106,7 @@ struct WideBlock : LineStores {
     __m256i high[kHalf];
     load_halves(source, row_at, low);
     if (count == kHalf + 1) {
-      // One byte of each column is left of a window of 3 x 3.
+      // Of a window of 3 x 3 the ninth row is left: one byte of each column.
       const __m256i row = load32(source + row_at(kHalf));
       const __m256i pair = _mm256_set_epi64x(0x0101010101010101, 0, 0x0101010101010101, 0);
 #pragma GCC unroll 8

@@ -70,10 +70,10 @@ inline constexpr int64_t kThreadedBytes = int64_t{256} << 10;
 // millisecond, after which a run can be stopped.
 inline constexpr int64_t kLeastPartBytes = int64_t{64} << 10;
 inline constexpr int64_t kMostPartBytes = int64_t{4} << 20;
-// Parts for each thread, so that one that is held up does not hold up the rest. A thread's share below 1 MiB
-// is one part, as a run is over before that gains anything: four took up to 1.4 times as long.
+// Parts for each thread, so that one that is held up does not hold up the rest; fewer where parts would have
+// less than 1 MiB, as a run is over before that gains anything: four took up to 1.4 times as long.
 inline constexpr int64_t kPartsPerThread = 4;
-inline constexpr int64_t kBalancedPartBytes = int64_t{1} << 20;
+inline constexpr int64_t kLeastOfSeveralBytes = int64_t{1} << 20;
 
 // ---- Files (reorder_file.cc, file_tiles.cc, source_ranges.cc)
 

@@ -1,6 +1,6 @@
 // A reorder whose elements change their type on the way: by the tile programs of the nests, whose panels are
-// cast in the L1 cache (panel_conversion.h). Types of fewer than 8 bits are moved at the width they have in
-// the source, a piece of the destination at a time, and cast from there.
+// cast in the L1 cache (panel_conversion.h). Casts to fewer than 8 bits, and from 2 or 6, move the
+// source's elements, a piece of the destination at a time, and cast them from there.
 #pragma once
 
 #include <cstdint>

@@ -188,7 +188,7 @@ void move_short_rows(const Panel& panel) {
   });
 }
 
-// The way back: columns of which some follow each other in the destination, too.
+// The way back: columns of which each kRun follow each other in the destination, too.
 template <class Wide, class Half>
 void move_short_columns(const Panel& panel) {
   constexpr int64_t kColumns = 2 * Wide::kColumns;

@@ -1,6 +1,6 @@
 // Leaves of panels of 4-bit elements. Of two rows that follow each other in the destination each column gets
-// one byte, so pairs of rows are made rows of bytes, and these are moved as tiles of bytes. Internal to each
-// file, as leaves.h.
+// one byte, so pairs of rows are made rows of bytes: in registers where blocks fit (nibbles.h), else in a
+// buffer, from where a leaf of bytes moves them. Internal to each file, as leaves.h.
 #pragma once
 
 #include <algorithm>

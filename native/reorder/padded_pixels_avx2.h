@@ -212,7 +212,8 @@ class PaddedPixels {
     __m256i first[kMostChannels];
     __m256i second[kMostChannels];
     const uint8_t* from = tile.source + p * kBlock;
-    if (kIsSpread<kBlock> && (kBlock == kLineBytes || tile.stores == Stores::kStreaming)) {
+    constexpr bool kPacksAlways = kBlock == kLineBytes && kSize >= 2;
+    if (kIsSpread<kBlock> && (kPacksAlways || tile.stores == Stores::kStreaming)) {
       alignas(kLineBytes) uint8_t pixels[kLine * kPixelBytes + 16];
       pack_pixels<kBlock>(from, pixels);
       take_group_apart<kPixelBytes>(pixels, first);

@@ -1,8 +1,7 @@
 // Panels whose elements change their type on the way: in registers (cast_tiles.h), else by way of a buffer in
 // the L1 cache: rows are cast into it and moved from there, or columns are moved into it and cast from there.
-// Offsets of a panel count
-// elements of the base type, which is the one that is moved: the target type in the first case, the source
-// type in the second.
+// Offsets of a panel count bytes (half bytes of 4-bit elements) of the base type, which is the one that is
+// moved: the target type in the first case, the source type in the second.
 #pragma once
 
 #include <cstdint>

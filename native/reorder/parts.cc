@@ -24,13 +24,13 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
                       static_cast<double>(std::max<int64_t>(plan_->destination_bytes(), 1));
   if (bytes == 0 || read + static_cast<double>(bytes) < static_cast<double>(limits.threaded)) return;
   // One thread gains nothing by parts, but that a run can be stopped.
-  const auto share_of = [&](int64_t parts) {
-    return threads == 1
-               ? limits.most
-               : std::clamp(bytes / (static_cast<int64_t>(threads) * parts), limits.least, limits.most);
+  const auto share_of = [&](int64_t parts_a_thread) {
+    return threads == 1 ? limits.most
+                        : std::clamp(bytes / (static_cast<int64_t>(threads) * parts_a_thread), limits.least,
+                                     limits.most);
   };
-  const int64_t few =
-      std::clamp<int64_t>(bytes / static_cast<int64_t>(threads) / limits.balanced, 1, kPartsPerThread);
+  const int64_t few = std::clamp<int64_t>(bytes / static_cast<int64_t>(threads) / limits.least_of_several, 1,
+                                          kPartsPerThread);
   // Of a smaller range most iterations have nothing to do.
   const bool is_most = bytes >= plan_->destination_bytes() / 2;
   if (is_most && cut_loops(ceil_div(bytes, share_of(few)))) {
@@ -71,7 +71,7 @@ bool ReorderParts::cut_loops(int64_t parts) {
     const int64_t line = kLineBytes / std::gcd(each.loop.destination_stride, kLineBytes);
     const int64_t wanted = std::min(ceil_div(parts, count_), iterations);
     const int64_t step = std::min(ceil_div(iterations / wanted, line) * line, iterations);
-    loops_.push_back({iterations, step});
+    loops_.push_back({iterations, step, each.loop.variable != kNone});
     count_ *= ceil_div(iterations, step);
   }
   if (count_ == 1) {
@@ -83,17 +83,20 @@ bool ReorderParts::cut_loops(int64_t parts) {
   return true;
 }
 
-// As many for each thread.
+// As many for each thread, and as much to do in each: iterations outside the range, or outside a guard, do
+// nothing.
 bool ReorderParts::has_equal_parts() const {
-  return count_ % static_cast<int64_t>(threads_) == 0 &&
-         std::all_of(loops_.begin(), loops_.end(),
-                     [](const CutLoop& loop) { return loop.iterations % loop.step == 0; });
+  return end_ - begin_ == plan_->destination_bytes() && count_ % static_cast<int64_t>(threads_) == 0 &&
+         std::all_of(loops_.begin(), loops_.end(), [](const CutLoop& loop) {
+           return loop.step == loop.iterations || (!loop.is_guarded && loop.iterations % loop.step == 0);
+         });
 }
 
 OuterRange ReorderParts::iterations_of(int64_t part) const {
   OuterRange range{loops_.size(), {}};
   for (size_t level = loops_.size(); level-- > 0;) {
-    const auto& [iterations, step] = loops_[level];
+    const int64_t iterations = loops_[level].iterations;
+    const int64_t step = loops_[level].step;
     const int64_t pieces = ceil_div(iterations, step);
     const int64_t first = part % pieces * step;
     range.of_level[level] = {first, first + step};

@@ -1,6 +1,7 @@
-// How a run of a plan is cut for threads: into iterations of a loop around its tiles, or, for casts, 4-bit
-// elements and parts of a destination, into ranges of the destination that end where tiles end. No two parts
-// write the same cache line but where a tile has no whole lines. What is written does not depend on the cut.
+// How a run of a plan is cut for threads: into iterations of a loop around its tiles, or into ranges of the
+// destination that end where tiles end: plans that have not one program (copies, pixels, casts to fewer than
+// 8 bits, several nests), elements of 4 bits, and less than half of a destination. No two parts write the
+// same cache line but where a tile has no whole lines. What is written does not depend on the cut.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,12 @@ struct PartLimits {
   // Bytes of a part's destination.
   int64_t least;
   int64_t most;
-  // From this size of a thread's share on it is cut into several parts.
-  int64_t balanced;
+  // The same where a thread has several parts, all threads have as many, and all parts have the same size.
+  int64_t least_of_several;
 };
 
-inline constexpr PartLimits kPartLimits{kThreadedBytes, kLeastPartBytes, kMostPartBytes, kBalancedPartBytes};
+inline constexpr PartLimits kPartLimits{kThreadedBytes, kLeastPartBytes, kMostPartBytes,
+                                        kLeastOfSeveralBytes};
 
 class ReorderParts {
  public:
@@ -73,6 +75,7 @@ class ReorderParts {
   struct CutLoop {
     int64_t iterations;
     int64_t step;
+    bool is_guarded;
   };
   std::vector<CutLoop> loops_;
 };

@@ -23,7 +23,7 @@ namespace tilework {
 using ElementChange = std::variant<Cast, ScalingDescription>;
 
 struct ReorderDescription {
-  // 4, 8, 16, 32, 64 or 128; 2 for elements that are cast and keep their order.
+  // 4, 8, 16, 32, 64 or 128; 2 or 6 for elements that are cast and keep their order.
   int element_bits = 0;
   // Logical extents, one an axis.
   std::vector<int64_t> shape;

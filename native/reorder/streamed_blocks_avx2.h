@@ -1,5 +1,5 @@
 // Planes to blocks of channels beyond the caches, with AVX2: tiles whose columns are a block each and lie
-// side by side in the destination. Included by reorder_avx2.cc only.
+// side by side in the destination. Included only by files that are compiled for AVX2.
 //
 // A column is 16 to 128 bytes. It is put together in registers and streamed at once, front to back, so that
 // each line of the destination is complete before the next one begins and no line is read before it is

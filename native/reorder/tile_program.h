@@ -65,7 +65,7 @@ class TileProgram {
   const Leaves& leaves() const { return context_.leaves; }
   // The same program with the leaves of another instruction set.
   std::shared_ptr<const TileProgram> with(const Leaves& leaves) const;
-  // The tile and its leaf: "3136 x 16 units of 4 bytes at a time (even)".
+  // The tile and its leaf: "16 x 16 units of 4 bytes at a time (even)".
   std::string summary() const;
   // Memory of the program itself.
   int64_t footprint() const;

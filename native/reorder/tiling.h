@@ -60,8 +60,8 @@ struct Tiling {
   int64_t direct_column_bytes = 0;
 };
 
-// `element_bytes` is 1, 2, 4, 8 or 16. Row and column blocks are the least multiples of the register block
-// that reach `row_bytes` and `column_bytes`.
+// `element_bytes` is 1, 2, 4, 8 or 16. Blocks of rows and of columns have the fewest iterations of their
+// first loop that reach `row_bytes` and `column_bytes`.
 Tiling tiling_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes = kTileEdgeBytes,
                  int64_t column_bytes = kTileEdgeBytes);
 

@@ -27,7 +27,7 @@
 //     static void transpose_few_rows(const uint8_t* source, Rows row_at, Listed more_at,
 //                                    uint8_t* destination, Columns column_at);
 //     // Of blocks of bytes, where Thin is not void. The first `count` columns alone, or the last ones, of
-//     // rows that are a multiple of kRows; rows are read whole.
+//     // `rows` rows, a multiple of kRows; rows are read whole.
 //     template <bool kLast, class Rows, class Columns>
 //     static void transpose_some(const uint8_t* source, Rows row_at, int64_t rows, uint8_t* destination,
 //                                Columns column_at, int64_t count);

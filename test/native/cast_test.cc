@@ -14,6 +14,7 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -398,6 +399,25 @@ struct Room {
   size_t start;
 };
 
+// A copy that begins so many bytes behind a line, with nothing behind it, so that a sanitizer sees reads
+// there.
+class LastBytes {
+ public:
+  LastBytes(const Packed& source, size_t past)
+      : past_(past),
+        bytes_(static_cast<uint8_t*>(::operator new(past + source.size(), std::align_val_t{kLine}))) {
+    std::memcpy(bytes_ + past, source.data(), source.size());
+  }
+  LastBytes(const LastBytes&) = delete;
+  LastBytes& operator=(const LastBytes&) = delete;
+  ~LastBytes() { ::operator delete(bytes_, std::align_val_t{kLine}); }
+  const uint8_t* at() const { return bytes_ + past_; }
+
+ private:
+  size_t past_;
+  uint8_t* bytes_;
+};
+
 // Sides that start at a cache line, at an offset inside one, and where no element ends at a line boundary;
 // streamed, and so many bytes that casts in the caches begin with a line, too. Nothing outside the result is
 // written.
@@ -412,15 +432,15 @@ void check_lines(Dtype from, Dtype to) {
     const Packed expected(to, count);
     cast_reference({source.data(), expected.data(), count, from, to, kSpec});
     for (const size_t past : {size_t{0}, size_t{8}, size_t{31}, size_t{62}}) {
-      Room given(source.size(), past);
-      std::memcpy(given.at(), source.data(), source.size());
+      const LastBytes given(source, past);
       for (const Stores stores : {Stores::kCached, Stores::kStreaming}) {
         Room room(expected.size(), past);
         Room wanted = room;
         std::memcpy(wanted.at(), expected.data(), expected.size());
         cast.run(given.at(), room.at(), count, stores);
         end_streaming();
-        CHECK_IN(cast.kernels() + " at lines " + std::to_string(count) + " " + std::to_string(past),
+        CHECK_IN(cast.kernels() + (stores == Stores::kCached ? " cached " : " streamed ") +
+                     std::to_string(count) + " " + std::to_string(past),
                  room.bytes == wanted.bytes);
       }
     }

@@ -17,6 +17,8 @@ namespace {
 
 // So low that small cases have many parts.
 constexpr PartLimits kTinyLimits{256, 64, 4096, 1};
+// Few parts for each thread where they are equal.
+constexpr PartLimits kEqualLimits{256, 64, 4096, 1024};
 
 ReorderPlan pixels_to_planes(int bits, const std::vector<int64_t>& shape) {
   Side pixels = row_major(shape);
@@ -60,7 +62,9 @@ void test_random_cases(int rounds) {
   for (int i = 0; i < rounds && failures < 10; ++i) {
     const ReorderDescription description = random_description(layouts, i);
     if (!is_small(description)) continue;
-    check_parts(std::make_shared<const ReorderPlan>(description), describe(description), kTinyLimits, random);
+    const auto plan = std::make_shared<const ReorderPlan>(description);
+    for (const PartLimits& limits : {kTinyLimits, kEqualLimits})
+      check_parts(plan, describe(description), limits, random);
   }
 }
 
@@ -89,9 +93,14 @@ void test_cuts() {
   // Three planes are one tile; each thread moves half of its pixels.
   const ReorderParts image = parts_of({1, 3, 224, 224}, 2);
   CHECK(image.cut() == Cut::kLoop && image.count() == 2);
-  // Three images cannot be halved.
+  // Three images cannot be halved: each is cut into four.
   const ReorderParts three = parts_of({3, 3, 124, 124}, 2);
-  CHECK(three.cut() == Cut::kLoop && three.count() > 2);
+  CHECK(three.cut() == Cut::kLoop && three.count() == 12);
+  // Of half of the images one thread would have all.
+  const auto two = std::make_shared<const ReorderPlan>(pixels_to_planes(32, {2, 3, 224, 224}));
+  CHECK(ReorderParts(two, 2).count() == 2);
+  const int64_t bytes = two->destination_bytes();
+  CHECK(ReorderParts(two, bytes / 2, bytes, 2).count() >= 8);
   // Of many images each part has some.
   const ReorderParts images = parts_of({64, 3, 224, 224}, 2);
   CHECK(images.cut() == Cut::kLoop && images.count() >= 8);
