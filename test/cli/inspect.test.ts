@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { open, save, sparseFromDense, tensor } from '../../lib/index.js'
+import { OnnxModel } from '../../lib/onnx.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../shared_fixtures.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
@@ -134,6 +135,23 @@ describe('inspect', () => {
     const report = await runJson<InspectJson>(['inspect', DEVIATING])
     expect(report.findings).toEqual([expect.objectContaining({ severity: 'warning', code: 'ERR_GAP' })])
     expect((await runCli(['inspect', DEVIATING])).stdout).toMatch(/^warning ERR_GAP /m)
+  })
+
+  it('lists the tensors of an ONNX model whose metadata cannot be read', async () => {
+    const model = OnnxModel.create({ opset: 21 })
+    model.graph.setInitializer('weight', tensor(new Float32Array([1, 2]), { shape: [2] }))
+    model.setMetadata('author', 'someone')
+    const path = inFolder('metadata.onnx')
+    await save(path, model)
+    const bytes = readFileSync(path)
+    // The length of the key.
+    bytes[bytes.indexOf('author') - 1] = 100
+    writeFileSync(path, bytes)
+    const report = await runJson<InspectJson>(['inspect', path])
+    expect(report.tensors).toEqual([expect.objectContaining({ name: 'weight', hasData: true })])
+    expect(report.findings).toEqual([
+      expect.objectContaining({ severity: 'error', code: 'ERR_TRUNCATED', path: 'StringStringEntryProto' }),
+    ])
   })
 
   it('digests of the real files are those of their storage bytes', THIRD_PARTY, async () => {
