@@ -10,6 +10,8 @@ import { modelOfNode } from './onnx_model.mjs'
 import { bestOfRounds } from './rounds.mjs'
 
 const MAX_ROUNDS = 60
+/** So long that a candidate reaches its steady state after the caches were evicted. */
+const REPEAT_SECONDS = 0.005
 /** Fewer rounds for a slow library. */
 const FLOAT16_ROUNDS = 3
 /** Maximum magnitude: every integer type holds it, so that no cast is undefined. */
@@ -67,7 +69,7 @@ async function measureOne(each, { onnxruntime, float16 }) {
       ...(peer && { onnxruntime: peer.run }),
     },
     roundsOf(bytes, MAX_ROUNDS),
-    { warm: true, repeatSeconds: 0.005 },
+    { warm: true, repeatSeconds: REPEAT_SECONDS },
   )
   await peer?.release()
   const equal = peer ? Buffer.compare(ours, theirs) === 0 : true

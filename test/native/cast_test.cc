@@ -388,7 +388,8 @@ void check_unused_bits(Dtype from, Dtype to) {
 
 constexpr size_t kLine = 64;
 
-// Memory with a place that many bytes behind a line, and at least a line around it.
+// A buffer whose `at()` is `past` bytes after a cache line boundary, with at least a line of padding on both
+// sides.
 struct Room {
   Room(size_t size, size_t past)
       : bytes(size + 4 * kLine, 0xA5),
@@ -399,8 +400,8 @@ struct Room {
   size_t start;
 };
 
-// A copy that begins so many bytes behind a line, with nothing behind it, so that a sanitizer sees reads
-// there.
+// A copy of the source that starts `past` bytes after a cache line boundary and ends with its allocation, so
+// that AddressSanitizer reports reads past the end.
 class LastBytes {
  public:
   LastBytes(const Packed& source, size_t past)
@@ -418,9 +419,9 @@ class LastBytes {
   uint8_t* bytes_;
 };
 
-// Sides that start at a cache line, at an offset inside one, and where no element ends at a line boundary;
-// streamed, and so many bytes that casts in the caches begin with a line, too. Nothing outside the result is
-// written.
+// Sources and destinations that start at a cache line boundary, between two, and where no element ends at
+// one, with streaming and with cached stores. The largest count is long enough for cached casts to be aligned
+// to a line as well. Nothing outside the result is written.
 void check_lines(Dtype from, Dtype to) {
   constexpr int64_t kLongBytes = 70000;
   std::mt19937_64 random(8);
