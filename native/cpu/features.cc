@@ -58,6 +58,7 @@ std::vector<std::string> probe_features() {
   add("avx512f", avx512 && (extended.ebx & bit_AVX512F) != 0);
   add("avx512bw", avx512 && (extended.ebx & bit_AVX512BW) != 0);
   add("avx512vl", avx512 && (extended.ebx & bit_AVX512VL) != 0);
+  add("avx512vbmi", avx512 && (extended.ecx & bit_AVX512VBMI) != 0);
 #elif defined(__aarch64__)
   features.push_back("neon");  // part of the architecture's baseline
 #endif

@@ -8,29 +8,19 @@
 
 #include <algorithm>
 
-#include "cpu/registers_avx2.h"
 #include "io/checked_math.h"
 #include "reorder/cache_lines.h"
 #include "reorder/cache_sets.h"
 #include "reorder/kernels.h"
 #include "reorder/panel_steps.h"
+#include "reorder/registers_avx512.h"
 #include "reorder/runs.h"
 #include "reorder/tile.h"
 #include "reorder/vector_avx2.h"
+#include "reorder/windows_avx512.h"
 
 namespace tilework {
 namespace {
-
-TILEWORK_INLINE __m512i load64(const uint8_t* at) { return _mm512_loadu_si512(at); }
-
-template <bool kStreams>
-TILEWORK_INLINE void store64(uint8_t* at, __m512i line) {
-  if constexpr (kStreams) {
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(at), line);
-  } else {
-    _mm512_storeu_si512(at, line);
-  }
-}
 
 template <int kSize>
 TILEWORK_INLINE __m512i unpack_low(__m512i a, __m512i b) {
@@ -57,18 +47,6 @@ TILEWORK_INLINE void step(__m512i (&rows)[kCount]) {
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kCount; ++r) rows[r] = next[r];
-}
-
-// Lane i of line k becomes lane k of line i.
-TILEWORK_INLINE void transpose_lanes(__m512i (&lines)[4]) {
-  const __m512i a = _mm512_shuffle_i32x4(lines[0], lines[1], 0b01000100);
-  const __m512i b = _mm512_shuffle_i32x4(lines[0], lines[1], 0b11101110);
-  const __m512i c = _mm512_shuffle_i32x4(lines[2], lines[3], 0b01000100);
-  const __m512i d = _mm512_shuffle_i32x4(lines[2], lines[3], 0b11101110);
-  lines[0] = _mm512_shuffle_i32x4(a, c, 0b10001000);
-  lines[1] = _mm512_shuffle_i32x4(a, c, 0b11011101);
-  lines[2] = _mm512_shuffle_i32x4(b, d, 0b10001000);
-  lines[3] = _mm512_shuffle_i32x4(b, d, 0b11011101);
 }
 
 // As many rows as columns, so that both are a line long.
@@ -158,12 +136,6 @@ class Squares {
     return !is_crowded && (is_dense || has_many);
   }
 
-  static PanelShape shape_of(const Panel& panel) {
-    return {panel.unit_bytes,        panel.column_step,          panel.rows,  panel.columns,
-            panel.row_at == nullptr, panel.column_at == nullptr, panel.holes, panel.dropped,
-            panel.row_stride,        panel.column_stride};
-  }
-
   // Columns that begin at one place of a line each.
   static bool has_lines(const Panel& panel) {
     return panel.column_at == nullptr && panel.column_stride % kLineBytes == 0 &&
@@ -239,6 +211,7 @@ Leaf squares_or(Leaf leaf, const PanelShape& shape) {
 }
 
 Leaf leaf_of(const PanelShape& shape) {
+  if (const PanelLeaf windows = windows_leaf(shape)) return {"windows", windows};
   const Leaf leaf = leaves__avx2().of(shape);
   switch (shape.unit_bytes) {
     case 1:

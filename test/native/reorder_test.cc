@@ -3,6 +3,7 @@
 // of 8- and 16-byte sources is poisoned, so that the address sanitizer reports a kernel that reads far into
 // it.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -208,6 +209,20 @@ void test_interleaved_weights(int rounds) {
         const Side interleaved = interleaved_blocks(windows, blocks, 16, 4);
         check_reorder({8, windows, row_major(windows), interleaved}, random);
         check_reorder({8, windows, interleaved, row_major(windows)}, random);
+      }
+    }
+  }
+  // 3 x 3 windows, a line of one tap at a time: with inputs or outputs innermost; and with inputs outside, so
+  // that windows are not side by side.
+  for (const std::vector<int64_t>& windows : {std::vector<int64_t>{32, 64, 3, 3}, {19, 35, 3, 3}}) {
+    for (int bits : {8, 16, 32}) {
+      for (const auto& [blocks, outputs, rows] :
+           {std::array<int64_t, 3>{8, 16, 4}, {4, 32, 2}, {8, 8, 1}, {16, 16, 1}, {4, 16, 1}}) {
+        const Side interleaved = interleaved_blocks(windows, blocks, outputs, rows);
+        for (const Side& plain : {row_major(windows), plain_order(windows, {1, 0, 2, 3})}) {
+          check_reorder({bits, windows, plain, interleaved}, random);
+          check_reorder({bits, windows, interleaved, plain}, random);
+        }
       }
     }
   }

@@ -1,0 +1,37 @@
+// Lines in registers of AVX-512. Internal to each file, as transpose_places.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "cpu/registers_avx2.h"
+
+namespace tilework {
+namespace {
+
+TILEWORK_INLINE __m512i load64(const uint8_t* at) { return _mm512_loadu_si512(at); }
+
+template <bool kStreams>
+TILEWORK_INLINE void store64(uint8_t* at, __m512i line) {
+  if constexpr (kStreams) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(at), line);
+  } else {
+    _mm512_storeu_si512(at, line);
+  }
+}
+
+// Lane i of line k becomes lane k of line i.
+TILEWORK_INLINE void transpose_lanes(__m512i (&lines)[4]) {
+  const __m512i a = _mm512_shuffle_i32x4(lines[0], lines[1], 0b01000100);
+  const __m512i b = _mm512_shuffle_i32x4(lines[0], lines[1], 0b11101110);
+  const __m512i c = _mm512_shuffle_i32x4(lines[2], lines[3], 0b01000100);
+  const __m512i d = _mm512_shuffle_i32x4(lines[2], lines[3], 0b11101110);
+  lines[0] = _mm512_shuffle_i32x4(a, c, 0b10001000);
+  lines[1] = _mm512_shuffle_i32x4(a, c, 0b11011101);
+  lines[2] = _mm512_shuffle_i32x4(b, d, 0b10001000);
+  lines[3] = _mm512_shuffle_i32x4(b, d, 0b11011101);
+}
+
+}  // namespace
+}  // namespace tilework
