@@ -18,9 +18,9 @@ struct Registers {
 };
 
 // Zeros for a leaf that this CPU does not have.
-Registers cpuid(unsigned leaf) {
+Registers cpuid(unsigned leaf, unsigned part = 0) {
   Registers registers;
-  __get_cpuid_count(leaf, 0, &registers.eax, &registers.ebx, &registers.ecx, &registers.edx);
+  __get_cpuid_count(leaf, part, &registers.eax, &registers.ebx, &registers.ecx, &registers.edx);
   return registers;
 }
 
@@ -35,6 +35,8 @@ unsigned xgetbv() {
 // Bits of XCR0: SSE and AVX; for AVX-512 also masks and both halves of its registers.
 constexpr unsigned kAvxState = 0x06;
 constexpr unsigned kAvx512State = 0xe6;
+// Of leaf 7, part 1.
+constexpr unsigned kAvx512Bfloat16 = 1 << 5;
 #endif
 
 // Asks the CPU itself. __builtin_cpu_supports needs tables of the compiler's runtime library, and that of
@@ -56,9 +58,11 @@ std::vector<std::string> probe_features() {
   add("fma", avx && (basic.ecx & bit_FMA) != 0);
   add("avx2", avx && (extended.ebx & bit_AVX2) != 0);
   add("avx512f", avx512 && (extended.ebx & bit_AVX512F) != 0);
+  add("avx512dq", avx512 && (extended.ebx & bit_AVX512DQ) != 0);
   add("avx512bw", avx512 && (extended.ebx & bit_AVX512BW) != 0);
   add("avx512vl", avx512 && (extended.ebx & bit_AVX512VL) != 0);
   add("avx512vbmi", avx512 && (extended.ecx & bit_AVX512VBMI) != 0);
+  add("avx512bf16", avx512 && (cpuid(7, 1).eax & kAvx512Bfloat16) != 0);
 #elif defined(__aarch64__)
   features.push_back("neon");  // part of the architecture's baseline
 #endif

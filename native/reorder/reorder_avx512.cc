@@ -22,33 +22,6 @@
 namespace tilework {
 namespace {
 
-template <int kSize>
-TILEWORK_INLINE __m512i unpack_low(__m512i a, __m512i b) {
-  if constexpr (kSize == 1) return _mm512_unpacklo_epi8(a, b);
-  if constexpr (kSize == 2) return _mm512_unpacklo_epi16(a, b);
-  if constexpr (kSize == 4) return _mm512_unpacklo_epi32(a, b);
-}
-
-template <int kSize>
-TILEWORK_INLINE __m512i unpack_high(__m512i a, __m512i b) {
-  if constexpr (kSize == 1) return _mm512_unpackhi_epi8(a, b);
-  if constexpr (kSize == 2) return _mm512_unpackhi_epi16(a, b);
-  if constexpr (kSize == 4) return _mm512_unpackhi_epi32(a, b);
-}
-
-// As in registers_avx2.h.
-template <int kSize, int kCount>
-TILEWORK_INLINE void step(__m512i (&rows)[kCount]) {
-  __m512i next[kCount];
-#pragma GCC unroll 8
-  for (int r = 0; r < kCount / 2; ++r) {
-    next[2 * r] = unpack_low<kSize>(rows[r], rows[r + kCount / 2]);
-    next[2 * r + 1] = unpack_high<kSize>(rows[r], rows[r + kCount / 2]);
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < kCount; ++r) rows[r] = next[r];
-}
-
 // As many rows as columns, so that both are a line long.
 template <class T>
 struct Square {

@@ -461,8 +461,9 @@ describe('settings', () => {
     expect(native().cpu().features.length).toBeGreaterThan(0)
   })
 
-  const known = 'sse4_2 avx f16c fma avx2 avx512f avx512bw avx512vl avx512vbmi asimd'.split(' ')
-  const systemNames: Record<string, string> = { sse4_2: 'sse4.2', asimd: 'neon' }
+  const known =
+    'sse4_2 avx f16c fma avx2 avx512f avx512dq avx512bw avx512vl avx512vbmi avx512_bf16 asimd'.split(' ')
+  const systemNames: Record<string, string> = { sse4_2: 'sse4.2', avx512_bf16: 'avx512bf16', asimd: 'neon' }
 
   test.runIf(existsSync('/proc/cpuinfo'))('the features of the CPU are those that the system lists', () => {
     const flags = /^(?:flags|Features)\s*:(.*)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))![1]!.split(' ')

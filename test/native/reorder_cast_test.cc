@@ -329,12 +329,14 @@ void test_images() {
   }
 }
 
-// Numbers of common size, without NaN and infinities, half of them between two neighbours of a 16-bit type.
-void make_common(std::vector<uint8_t>& floats) {
+// Numbers of common size, without NaN and infinities: half of them between two neighbours of a 16-bit type,
+// or from 32 to 128 for a byte.
+void make_common(std::vector<uint8_t>& floats, Dtype to) {
+  const bool is_byte = to == Dtype::kInt8 || to == Dtype::kUint8;
   for (size_t at = 0; at + 4 <= floats.size(); at += 4) {
     uint32_t bits = 0;
     std::memcpy(&bits, &floats[at], sizeof(bits));
-    bits = (bits & 0x80ffffff) | 0x3f000000;
+    bits = (bits & 0x80ffffff) | (is_byte ? 0x42000000 : 0x3f000000);
     if (at % 8 == 0) bits = (bits & 0xffff0000) | 0x8000;
     std::memcpy(&floats[at], &bits, sizeof(bits));
   }
@@ -361,7 +363,7 @@ void test_registers() {
           const ReorderPlan plan(description);
           for (const bool is_common : {false, true}) {
             std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
-            if (is_common && from == Dtype::kFloat32) make_common(source);
+            if (is_common && from == Dtype::kFloat32) make_common(source, to);
             const std::vector<uint8_t> expected = expected_casts(description, plan, source.data());
             for (const Stores stores : {Stores::kCached, Stores::kStreaming}) {
               std::vector<uint8_t> found(expected.size(), 0xA5);
