@@ -184,7 +184,7 @@ Leaf squares_or(Leaf leaf, const PanelShape& shape) {
 }
 
 Leaf leaf_of(const PanelShape& shape) {
-  if (const PanelLeaf windows = windows_leaf(shape)) return {"windows", windows};
+  if (const Leaf windows = windows_leaf(shape); windows.run != nullptr) return windows;
   const Leaf leaf = leaves__avx2().of(shape);
   switch (shape.unit_bytes) {
     case 1:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "cpu/features.h"
 #include "reorder/cache_lines.h"
@@ -176,7 +177,7 @@ void write_pieces(const Panel& panel, const Places& places) {
 template <int64_t kSize>
 class Windows {
  public:
-  // Of two bytes other leaves write pieces faster.
+  // Other leaves write pieces of wider units faster, and lines of four bytes in the caches.
   static bool fit(const PanelShape& shape) {
     const Edge near = near_of(shape);
     return near != Edge::kNone && (kSize == 1 || reads_pieces(shape, near));
@@ -186,10 +187,18 @@ class Windows {
     const PanelShape shape = shape_of(panel);
     const Edge near = near_of(shape);
     Places places;
-    if (!find(panel, near, places)) return leaves__avx2().of(shape).run(panel);
+    const bool are_windows = find(panel, near, places);
+    const bool streams = are_windows && panel.stores == Stores::kStreaming && has_whole_lines(panel, places);
+    if (!are_windows || (kSize == 4 && !streams)) return leaves__avx2().of(shape).run(panel);
     if (!reads_pieces(shape, near)) return write_pieces<kSize>(panel, places);
-    const bool streams = panel.stores == Stores::kStreaming && has_whole_lines(panel, places);
     streams ? write_lines<kSize, true>(panel, places) : write_lines<kSize, false>(panel, places);
+  }
+
+  static bool streams_lines(const Panel& panel) {
+    const PanelShape shape = shape_of(panel);
+    const Edge near = near_of(shape);
+    Places places;
+    return reads_pieces(shape, near) && find(panel, near, places) && has_whole_lines(panel, places);
   }
 
  private:
@@ -213,6 +222,7 @@ class Windows {
   static bool find(const Panel& panel, Edge near, Places& places) {
     const At row_at{panel.row_at, panel.row_stride};
     const At column_at{panel.column_at, panel.column_stride};
+    if (near == Edge::kNone) return false;
     return near == Edge::kColumns ? find(panel.columns, column_at, panel.rows, panel.row_at, places)
                                   : find(panel.rows, row_at, panel.columns, panel.column_at, places);
   }
@@ -231,16 +241,17 @@ class Windows {
   // The windows of a piece follow each other in a line.
   static bool find_inner(At tap_at, int64_t far, const int64_t* far_at, Places& places) {
     constexpr int64_t kPieceWindows = kPieceTapBytes / kSize;
-    for (int64_t i = 0; i < far; ++i) {
-      const int64_t first = i - i % kPieceWindows;
-      if (far_at[i] != far_at[first] + (i - first) * kTaps * kSize) return false;
-      if (i == first) places.piece_at[i / kPieceWindows] = far_at[i];
+    int64_t differences = 0;
+    for (int64_t i = 0; i < far; i += kPieceWindows) {
+      places.piece_at[i / kPieceWindows] = far_at[i];
+      for (int64_t w = 1; w < kPieceWindows; ++w)
+        differences |= far_at[i + w] ^ (far_at[i] + w * kTaps * kSize);
     }
     places.lines = far * kSize / kLineBytes;
     for (int64_t l = 0; l < places.lines; ++l)
       for (int64_t tap = 0; tap < kTaps; ++tap)
         places.line_at[l * kTaps + tap] = tap_at(tap) + l * kLineBytes;
-    return true;
+    return differences == 0;
   }
 
   // kHigh units of each window follow each other in a line; `far` are taps.
@@ -248,14 +259,15 @@ class Windows {
   static bool find_outer(At high_at, int64_t far, const int64_t* far_at, Places& places) {
     using Line = LineOrders<kSize, kHigh>;
     constexpr int64_t kLineFar = Line::kWindows * kTaps;
-    for (int64_t i = 0; i < far; ++i) {
-      const int64_t line = i / kLineFar;
-      const int64_t window = i % kLineFar / kTaps;
-      const int64_t tap = i % kTaps;
-      if (far_at[i] != far_at[line * kLineFar + tap] + window * kHigh * kSize) return false;
-      if (window == 0) places.line_at[line * kTaps + tap] = far_at[i];
-    }
     places.lines = far / kLineFar;
+    int64_t differences = 0;
+    for (int64_t l = 0; l < places.lines; ++l) {
+      const int64_t* tap_at = far_at + l * kLineFar;
+      std::copy_n(tap_at, kTaps, places.line_at + l * kTaps);
+      for (int64_t w = 1; w < Line::kWindows; ++w)
+        for (int64_t tap = 0; tap < kTaps; ++tap)
+          differences |= tap_at[w * kTaps + tap] ^ (tap_at[tap] + w * kHigh * kSize);
+    }
     constexpr int64_t kRowPieces = kPieces / kHigh;
     for (int64_t p = 0; p < places.lines * kPieces; ++p) {
       const int64_t in_row = p / kPieces * kRowPieces + p % kRowPieces;
@@ -263,7 +275,7 @@ class Windows {
     }
     places.from_pieces = &Line::kFromPieces;
     places.to_pieces = &Line::kToPieces;
-    return true;
+    return differences == 0;
   }
 
   static bool has_whole_lines(const Panel& panel, const Places& places) {
@@ -276,12 +288,23 @@ class Windows {
 
 }  // namespace
 
-PanelLeaf windows_leaf(const PanelShape& shape) {
+Leaf windows_leaf(const PanelShape& shape) {
   static const bool has_permutations = cpu_has("avx512vbmi");
-  if (!has_permutations) return nullptr;
-  if (shape.unit_bytes == 1 && Windows<1>::fit(shape)) return Windows<1>::move;
-  if (shape.unit_bytes == 2 && Windows<2>::fit(shape)) return Windows<2>::move;
-  return nullptr;
+  const auto leaf_of = [&]<int64_t kSize>(std::integral_constant<int64_t, kSize>) {
+    using Of = Windows<kSize>;
+    const bool fits = has_permutations && Of::fit(shape);
+    return fits ? Leaf{"windows", Of::move, Of::streams_lines} : Leaf{};
+  };
+  switch (shape.unit_bytes) {
+    case 1:
+      return leaf_of(std::integral_constant<int64_t, 1>{});
+    case 2:
+      return leaf_of(std::integral_constant<int64_t, 2>{});
+    case 4:
+      return leaf_of(std::integral_constant<int64_t, 4>{});
+    default:
+      return {};
+  }
 }
 
 }  // namespace tilework

@@ -6,8 +6,8 @@
 
 namespace tilework {
 
-// The leaf of units of 1, 2 or 4 bytes, whose extents may be those of windows; null where they are not, or
-// the CPU lacks the permutations. It moves panels that turn out to be something else as AVX2 does.
-PanelLeaf windows_leaf(const PanelShape& shape);
+// The leaf of units of 1, 2 or 4 bytes, whose extents may be those of windows; without `run` where they are
+// not, or the CPU lacks the permutations. It moves panels that turn out to be something else as AVX2 does.
+Leaf windows_leaf(const PanelShape& shape);
 
 }  // namespace tilework
