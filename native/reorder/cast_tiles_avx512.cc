@@ -17,7 +17,7 @@ struct Bfloat16Load {
   static constexpr int64_t kSourceSize = 4;
   TILEWORK_INLINE static __m256i whole(const uint8_t* at) { return halves(at, at + 32); }
   TILEWORK_INLINE static __m256i halves(const uint8_t* low, const uint8_t* high) {
-    // The instruction makes zeros of denormal numbers, and keeps bits of NaN.
+    // The instruction makes zeros of denormal numbers, and NaN keep their payload.
     constexpr int kNanOrDenormal = 0xa1;
     const __m256 first = floats_of(load32(low));
     const __m256 second = floats_of(load32(high));
@@ -77,8 +77,8 @@ struct ByteLines : LineStores {
         SpecialBytes<to>::transpose(source, row_at.from(r), destination + r, column_at);
       return;
     }
+    // To rows 16 * k to 16 * k + 15 of column 4 * lane + j in register 4 * k + j.
     for (int done = 1; done < 16; done *= 2) step<1>(rows);
-      // Rows 16 * k to 16 * k + 15 of column 4 * lane + j in register 4 * k + j.
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
       __m512i lines[4] = {rows[j], rows[4 + j], rows[8 + j], rows[12 + j]};
@@ -108,12 +108,12 @@ struct ByteLanes : LineStores {
     }
     if (__builtin_expect(quarters.has_special(), 0))
       return SpecialBytes<to>::transpose(source, row_at, destination, column_at);
+    // To rows 4 * k to 4 * k + 3 of columns 4 * lane and the next three in register k.
     step<1>(rows);
     step<1>(rows);
-    // Rows 4 * k to 4 * k + 3 of columns 4 * lane and the next three in register k.
+    // To column 4 * lane + k in register k, and then to columns 4 * k to 4 * k + 3.
     step<4>(rows);
     step<4>(rows);
-    // Column 4 * lane + k in register k; then columns 4 * k to 4 * k + 3.
     transpose_lanes(rows);
     bool are_neighbours = false;
     if constexpr (requires { requires Columns::kIsEven; }) are_neighbours = column_at(1) == column_at(0) + 16;
