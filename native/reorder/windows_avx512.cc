@@ -187,8 +187,9 @@ class Windows {
     const PanelShape shape = shape_of(panel);
     const Edge near = near_of(shape);
     Places places;
-    const bool are_windows = find(panel, near, places);
-    const bool streams = are_windows && panel.stores == Stores::kStreaming && has_whole_lines(panel, places);
+    const bool is_streamed = panel.stores == Stores::kStreaming;
+    const bool are_windows = (is_streamed || has_many_steps(panel)) && find(panel, near, places);
+    const bool streams = are_windows && is_streamed && has_whole_lines(panel, places);
     if (!are_windows || (kSize == 4 && !streams)) return leaves__avx2().of(shape).run(panel);
     if (!reads_pieces(shape, near)) return write_pieces<kSize>(panel, places);
     streams ? write_lines<kSize, true>(panel, places) : write_lines<kSize, false>(panel, places);
@@ -202,6 +203,13 @@ class Windows {
   }
 
  private:
+  // Places are listed once for all steps, which costs as much as to move a tile. Of a tile that is put
+  // together in a buffer there is one.
+  static bool has_many_steps(const Panel& panel) {
+    constexpr int64_t kMany = 4;
+    return kSize < 4 && panel.inner.count * panel.outer.count >= kMany;
+  }
+
   static Edge near_of(const PanelShape& shape) {
     if (shape.column_step != kSize || shape.holes > 0 || shape.dropped > 0) return Edge::kNone;
     if (!shape.has_even_rows && make_lines(shape.columns, shape.rows)) return Edge::kColumns;
