@@ -26,7 +26,7 @@ struct QuarteringLoad {
   TILEWORK_INLINE static __m128i half(const uint8_t* at) { return _mm256_castsi256_si128(halves(at, at)); }
 };
 
-// Short rows that lie side by side in memory are read front to back by way of a buffer: processors follow
+// Short rows that lie side by side in memory are read front to back through a buffer: processors follow
 // that by themselves, and a quarter of the bytes is left for the buffer. Float32 to int8: 17 instead of 12.5
 // GB/s; to 16 bits it is no faster.
 template <class Load>
