@@ -66,11 +66,30 @@ constexpr int64_t kZeroBytes = 4096;
 alignas(kLineBytes) constexpr uint8_t kZeros[kZeroBytes] = {};
 constexpr int64_t kMostListed = 1024;
 
+// Columns [first, first + count) of a panel.
+[[maybe_unused]] Panel columns_of(const Panel& panel, int64_t first, int64_t count) {
+  Panel part = panel;
+  part.columns = count;
+  part.source += first * panel.column_step;
+  if (panel.column_at == nullptr) {
+    part.destination += first * panel.column_stride;
+  } else {
+    part.column_at += first;
+  }
+  return part;
+}
+
 template <class Block>
 void move_listed(const Panel& panel) {
   constexpr int64_t kSize = sizeof(typename Block::Unit);
   Panel one = merged(panel);
-  if (one.holes > 0 && one.columns * kSize > kZeroBytes) one = panel;
+  // Rows without a source are read from as many zeros as there are.
+  if (constexpr int64_t kMost = kZeroBytes / kSize; one.holes > 0 && one.columns > kMost) {
+    // The last part may begin inside the one before.
+    for (int64_t c = 0; c < one.columns; c += kMost)
+      move_listed<Block>(columns_of(one, std::min(c, one.columns - kMost), kMost));
+    return;
+  }
   // Whole blocks of zeros are stored; the others are read as rows.
   const int64_t zeros = one.zero_rows / Block::kRows * Block::kRows;
   const bool stores_zeros = zeros > 0 && one.rows - zeros >= Block::kRows && one.dropped == 0;

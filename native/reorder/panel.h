@@ -13,17 +13,11 @@ inline constexpr int64_t kNoSource = INT64_MIN;
 // Destination offset of a column in a gap of the source, which is dropped.
 inline constexpr int64_t kDropped = INT64_MIN;
 
-enum class Edge : uint8_t { kNone, kRows, kColumns };
-
 // `count` equal steps.
 struct Steps {
   int64_t count = 1;
   int64_t source = 0;
   int64_t destination = 0;
-  // Rows or columns behind the last step, if the steps continue the rows or columns of a panel with even
-  // offsets.
-  int64_t tail = 0;
-  Edge tail_of = Edge::kNone;
 };
 
 // Unit (r, c) moves from source + row_at[r] + c * column_step to destination + r * unit + column_at[c]. Where
