@@ -15,9 +15,6 @@
 
 namespace tilework {
 
-// Entries of a lookup table: 8192 of 8 bytes are 64 KiB, which stay in the L2 cache beside the data.
-inline constexpr int64_t kMaxTableEntries = 8192;
-
 // Results of a lookup that are not offsets.
 inline constexpr int64_t kHole = INT64_MIN;      // no source element: write zero
 inline constexpr int64_t kSkip = INT64_MIN + 1;  // another nest writes this slot

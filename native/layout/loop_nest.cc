@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/thresholds.h"
+
 namespace tilework {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "policy/thresholds.h"
 #include "reorder/block_transpose.h"
 
 namespace tilework {
@@ -17,6 +18,7 @@ template <class Unit>
 class NarrowTranspose {
  public:
   static void run(const Tile& tile) {
+    TILEWORK_WAY("even: units of narrow tiles");
     const int64_t rows = tile.rows - tile.zero_rows;
     for (int64_t r = rows; r < tile.rows; ++r) {
       for (int64_t c = 0; c < tile.columns; ++c) zero(tile.destination + c * tile.destination_column, r);
@@ -85,10 +87,13 @@ class AnyTile {
   [[gnu::noinline]] static void run(const Tile& tile) {
     if (Channels::run(tile)) return;
     if (BlockTranspose<Wide>::fits(tile)) {
+      TILEWORK_WAY("even: wide blocks");
       BlockTranspose<Wide>::run(tile);
     } else if (BlockTranspose<Narrow>::fits(tile)) {
+      TILEWORK_WAY("even: narrow blocks");
       BlockTranspose<Narrow>::run(tile);
     } else if (has_small_holes(tile)) {
+      TILEWORK_WAY("even: read with small holes");
       transpose_with_holes(tile);
     } else if (!transpose_by_half(tile)) {
       NarrowTranspose<Unit>::run(tile);
@@ -99,13 +104,10 @@ class AnyTile {
   using Unit = typename Wide::Unit;
   static constexpr int64_t kSize = sizeof(Unit);
 
-  // Holes of this many bytes behind the columns of each row may be read, but not behind those of the last;
-  // and none between elements of eight bytes, which could be left out of memory one by one.
-  static constexpr int64_t kSmallHole = 16;
-
+  // Not between elements of eight bytes, which could be left out of memory one by one.
   static bool has_small_holes(const Tile& tile) {
     const int64_t hole = tile.source_row - tile.columns * kSize;
-    return kSize <= 4 && tile.columns < Wide::kColumns && hole <= kSmallHole &&
+    return kSize <= 4 && tile.columns < Wide::kColumns && hole <= kSmallHoleBytes &&
            tile.source_row >= Wide::kColumns * kSize && tile.zero_rows == 0 && tile.rows > Wide::kRows;
   }
 
@@ -137,12 +139,12 @@ class AnyTile {
     NarrowTranspose<Unit>::run(last);
   }
 
-  // Bytes of a column that are made at a time.
-  static constexpr int64_t kHoledRun = 512;
+  static constexpr int64_t kHoledRun = kHoledRunBytes.value;
 
   static bool transpose_by_half(const Tile& tile) {
     if constexpr (!std::is_void_v<Half>) {
       if (!BlockTranspose<Half>::fits(tile)) return false;
+      TILEWORK_WAY("even: half blocks");
       BlockTranspose<Half>::run(tile);
       return true;
     }

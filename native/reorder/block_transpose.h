@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "policy/thresholds.h"
 #include "reorder/cache_sets.h"
 #include "reorder/packed_transpose.h"
 #include "reorder/transpose_places.h"
@@ -21,16 +22,21 @@ class BlockTranspose {
   // One copy of the loops, however many callers there are.
   [[gnu::noinline]] static void run(const Tile& tile) {
     if (writes_lines(tile)) {
+      TILEWORK_WAY("blocks: lines past the caches");
       run_lines(tile);
     } else if (thrashes(tile)) {
+      TILEWORK_WAY("blocks: packed, as rows share sets");
       pack(tile);
     } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
       if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
+        TILEWORK_WAY("blocks: packed, as columns share sets");
         pack(tile);
       } else {
+        TILEWORK_WAY("blocks: few columns, as they share sets");
         run_few_columns(tile);
       }
     } else {
+      TILEWORK_WAY("blocks: strips");
       run_direct(tile, 0, tile.rows, columns_a_strip(tile));
     }
   }
@@ -40,9 +46,8 @@ class BlockTranspose {
   static constexpr int64_t kSize = sizeof(Unit);
   static constexpr int64_t kSourceSize = Block::kSourceSize;
   static constexpr int64_t kLine = std::max(kLineBytes / kSourceSize, Block::kColumns);
-  // Longer pieces of a row are read faster, until a strip of few rows no longer fits into a first-level
-  // cache.
-  static constexpr int64_t kMaxStrip = std::max(std::min<int64_t>(256, 512 / kSourceSize), kLine);
+  static constexpr int64_t kMaxStrip =
+      std::max(std::min(kMostStripColumns.value, kMostStripBytes.value / kSourceSize), kLine);
   // Rows that make a line of the destination.
   static constexpr int64_t kLineRows = kLineBytes / kSize;
 
@@ -50,7 +55,7 @@ class BlockTranspose {
   // no more than a quarter of each: the others would read them again.
   static bool thrashes(const Tile& tile) {
     constexpr bool kMayThrash =
-        Block::kRows > 2 * kFewWays && Block::kColumns * kSourceSize <= kLineBytes / 4;
+        Block::kRows > kCrowdedRows.value && Block::kColumns * kSourceSize <= kLineBytes / 4;
     return kMayThrash && tile.source_row % kSetBytes == 0 && tile.columns > Block::kColumns;
   }
 
@@ -110,8 +115,7 @@ class BlockTranspose {
   // Whether rows lie side by side, and so near that `rows` of them and the next ones fit into a second-level
   // cache, and so do their elements in the destination.
   static bool are_near(const Tile& tile, int64_t rows) {
-    constexpr int64_t kMostPanelBytes = 128 << 10;
-    const int64_t room = kMostPanelBytes / std::max(kSize, kSourceSize) * kSourceSize;
+    const Threshold room = kNearPanelBytes.over(std::max(kSize, kSourceSize)).times(kSourceSize);
     return lie_side_by_side(tile) && tile.source_row * rows <= room;
   }
 
@@ -148,8 +152,8 @@ class BlockTranspose {
   // Columns whose places share a set of the cache are written a few at a time, from a piece of the source
   // that stays in the cache for the next few.
   static void run_few_columns(const Tile tile) {
-    constexpr int64_t kPieceBytes = 16 << 10;
-    const int64_t rows = kPieceBytes / std::max<int64_t>(tile.source_row, 1) / kLineRows * kLineRows;
+    const int64_t rows =
+        kCrowdedPieceBytes.value / std::max<int64_t>(tile.source_row, 1) / kLineRows * kLineRows;
     const int64_t piece = std::min(std::max({rows, 4 * kLineRows, Block::kRows}), tile.rows);
     for (int64_t r = 0; r < tile.rows; r += piece) {
       // The last piece may begin inside the one before.
@@ -160,9 +164,6 @@ class BlockTranspose {
     }
   }
 
-  // Of short columns, what a strip writes takes a quarter of the smallest first-level cache.
-  static constexpr int64_t kShortColumnsBytes = 8 << 10;
-
   // Rows that are moved in one pass over the columns need no strips. Of others, short columns have a strip
   // that stays in the cache until the next pass. Where rows lie side by side, a strip of one line is used up
   // before the rows come round again; else it has as many columns as find room in the cache.
@@ -171,7 +172,7 @@ class BlockTranspose {
     const bool is_one_pass = tile.rows <= Block::kRows || is_line;
     if (is_one_pass && tile.zero_rows == 0) return tile.columns;
     const int64_t column = tile.rows * kSize;
-    if (column <= 2 * kLineBytes) return std::clamp(kShortColumnsBytes / column, kLine, kMaxStrip);
+    if (column <= kShortColumnBytes) return std::clamp(kShortColumnsBytes.value / column, kLine, kMaxStrip);
     if (are_near(tile, 4 * kLineRows)) return kLine;
     int64_t strip = kMaxStrip;
     while (strip > kLine && crowds_sets(tile.destination_column, strip)) strip /= 2;
@@ -183,6 +184,7 @@ class BlockTranspose {
     if constexpr (Block::kTransposesParts) {
       const int64_t few = tile.columns % Block::kColumns;
       if (few > 0 && few <= Block::kColumns / 2 && tile.zero_rows == 0) {
+        TILEWORK_WAY("blocks: a part of a block at the end");
         return run_beside_last(tile, few, begin, end, strip);
       }
     }
@@ -193,11 +195,11 @@ class BlockTranspose {
   // first-level cache until the last strip has read its part. 64 channels of 112 x 112 float32 took 1.7 times
   // as long when each strip went over all rows. Longer rows stay whole: a panel would hold too few.
   static void run_panels(const Tile& tile, int64_t begin, int64_t end, int64_t strip) {
-    constexpr int64_t kPanelBytes = 16 << 10;
     constexpr int64_t kStep = std::max(2 * kLineRows, Block::kRows);
     const int64_t steps =
-        tile.columns > strip && lie_side_by_side(tile) ? kPanelBytes / tile.source_row / kStep : 0;
+        tile.columns > strip && lie_side_by_side(tile) ? kRowPanelBytes.value / tile.source_row / kStep : 0;
     const int64_t rows = steps > 0 ? steps * kStep : end - begin;
+    if (steps > 0) TILEWORK_WAY("blocks: panels of rows side by side");
     for (int64_t r = begin; r < end; r += rows) run_blocks(tile, r, std::min(r + rows, end), strip);
   }
 
@@ -257,6 +259,7 @@ class BlockTranspose {
   // A line of each column; zeros in place of the rows behind the valid ones.
   [[gnu::noinline]] static void complete_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
     const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
+    TILEWORK_WAY("blocks: lines completed by zeros");
     int64_t places[2 * Block::kRows];
     list_rows(tile.rows - tile.zero_rows - r, source, tile.source_row, places);
     move_lines(tile, first, columns, r, Listed{places});
@@ -307,6 +310,7 @@ class BlockTranspose {
       constexpr int64_t kHalf = Block::kRows / 2;
       constexpr int64_t kFew = Block::kRows / 8;
       if (valid > kHalf && valid <= kHalf + kFew) {
+        TILEWORK_WAY("blocks: half a block and a few rows");
         for (int64_t c = 0; c < columns; c += Block::kColumns) {
           const int64_t at = std::min(c, columns - Block::kColumns);
           Block::template transpose_few_rows<kFew>(
@@ -316,6 +320,7 @@ class BlockTranspose {
         return;
       }
     }
+    TILEWORK_WAY("blocks: rows completed by zeros");
     run_strip(source, Listed{places}, destination, destination_column, columns);
   }
 

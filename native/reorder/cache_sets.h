@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "cpu/cache.h"
+#include "policy/thresholds.h"
 
 namespace tilework {
 namespace {
@@ -14,15 +15,13 @@ namespace {
 constexpr int64_t kSets = 64;
 // Lines so far apart, or a multiple of it, meet in one set.
 constexpr int64_t kSetBytes = kSets * kLineBytes;
-// Of a set, for one of the sides.
-constexpr int64_t kFewWays = 4;
 
 // Whether `count` lines that are `stride` bytes apart crowd a few sets: then a line leaves the cache before
 // its second half is written.
 inline bool crowds_sets(int64_t stride, int64_t count) {
   const int64_t lines = std::max<int64_t>(std::abs(stride) / kLineBytes, 1);
   const int64_t used = stride % kLineBytes == 0 ? kSets / std::min(lines & -lines, kSets) : kSets;
-  return count > used * kFewWays;
+  return count > kFewWays.times(used);
 }
 
 }  // namespace

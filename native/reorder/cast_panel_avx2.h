@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dtype/lanes_avx2.h"
+#include "policy/thresholds.h"
 #include "reorder/block_transpose.h"
 #include "reorder/blocks_avx2.h"
 #include "reorder/cast_tiles.h"

@@ -22,6 +22,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "policy/thresholds.h"
 #include "reorder/tile.h"
 
 namespace tilework {
@@ -32,7 +33,7 @@ class Channels {
  public:
   // False where the tile is of another kind.
   static bool run(const Tile& tile) {
-    if (tile.columns >= kPixels && tile.rows * kSize < kMostBytes &&
+    if (tile.columns >= kPixels && tile.rows * kSize < kMostPixelBytes &&
         tile.destination_column == tile.rows * kSize) {
       return dispatch(tile.rows, [&](auto count) {
         constexpr int64_t kPixel = decltype(count)::value * kSize;
@@ -42,7 +43,7 @@ class Channels {
     }
     const int64_t slots = tile.source_row / kSize;
     if (tile.source_row % kSize != 0) return false;
-    if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > kMostBytes || tile.source_row <= 0)
+    if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > kMostPixelBytes || tile.source_row <= 0)
       return false;
     // Holes of eight bytes could be left out, and it would be wrong to read them.
     if (slots != tile.columns && (slots < tile.columns || kSize > 4)) return false;
@@ -56,9 +57,6 @@ class Channels {
  private:
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kPixels = Groups::kPixels;
-  // Wider pixels are moved as well by blocks.
-  static constexpr int64_t kMostBytes = 16;
-
   template <class Body>
   static bool dispatch(int64_t count, Body body) {
     return one_of<2, 3, 4, 8>(count, body);
@@ -72,7 +70,7 @@ class Channels {
 
   template <int kCount, class Body>
   static bool is(int64_t count, Body body) {
-    if constexpr (kCount * kSize <= kMostBytes) {
+    if constexpr (kCount * kSize <= kMostPixelBytes.value) {
       if (count == kCount) body(std::integral_constant<int, kCount>{});
       return count == kCount;
     }
@@ -81,6 +79,7 @@ class Channels {
 
   template <int kCount, class Place>
   static void interleave_all(const Tile tile, Place place) {
+    TILEWORK_WAY("channels: interleaved");
     const int64_t valid = tile.rows - tile.zero_rows;
     for (int64_t p = 0; p < tile.columns; p += kPixels) {
       Groups::template interleave_pixels<kCount>(tile, valid, std::min(p, tile.columns - kPixels), place);
@@ -91,6 +90,7 @@ class Channels {
   // last pixel, which may be the last byte of the memory: the last `alone` pixels are moved by element.
   template <int kCount, class Place>
   static void take_all_apart(const Tile tile, int64_t alone, Place place) {
+    TILEWORK_WAY("channels: taken apart");
     const int64_t pixels = tile.columns == kCount ? tile.rows : tile.rows - alone;
     for (int64_t p = pixels; p < tile.rows; ++p) {
       for (int64_t c = 0; c < tile.columns; ++c) {

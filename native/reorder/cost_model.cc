@@ -7,7 +7,9 @@
 #include <memory>
 #include <new>
 
+#include "cpu/cache.h"
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/tiling.h"
 
 namespace tilework {
@@ -71,6 +73,9 @@ bool is_streaming_slow() {
   return is_slow;
 }
 
+// Of the cache that the system reports, what a core has.
+int64_t cache_bytes(const MemoryFacts& facts) { return at_most(facts.last_level_bytes, kMostCacheBytes); }
+
 std::string mebibytes(int64_t bytes) {
   char text[32];
   const double count = static_cast<double>(bytes) / (1 << 20);
@@ -103,7 +108,7 @@ const MemoryFacts& memory_facts() {
 }
 
 int64_t streaming_bytes(const MemoryFacts& facts, size_t threads) {
-  const int64_t quarter = std::min(facts.last_level_bytes, kMostCacheBytes) / 4;
+  const int64_t quarter = cache_bytes(facts) / 4;
   return threads > 1 ? 3 * quarter : 2 * quarter;
 }
 
@@ -116,7 +121,7 @@ std::string stores_reason(int64_t bytes, size_t threads, const MemoryFacts& fact
   const int64_t most = streaming_bytes(facts, threads);
   const std::string sizes = mebibytes(bytes) + " of source and destination are ";
   const std::string limit = mebibytes(most) + ", " + (threads > 1 ? "three quarters" : "half") +
-                            " of a cache of " + mebibytes(std::min(facts.last_level_bytes, kMostCacheBytes));
+                            " of a cache of " + mebibytes(cache_bytes(facts));
   if (bytes <= most) return sizes + "not more than " + limit;
   if (facts.is_streaming_slow()) return "streaming stores were measured to be slow on this machine";
   return sizes + "more than " + limit;

@@ -9,6 +9,7 @@
 
 #include "cpu/cache.h"
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/cost_model.h"
 
 namespace tilework {
@@ -27,15 +28,14 @@ std::vector<size_t> by_stride(const LoopNest& nest, int64_t Node::*stride) {
 // A kernel goes through many runs at the same time. Were they a power of two apart, their elements would meet
 // in the same few sets of the cache and push each other out; an odd number of cache lines spreads them over
 // all sets. Short runs stay dense, as lines would be mostly padding; from here on it is an eighth at most.
-constexpr int64_t kMinSpacedLines = 16;
 
 int64_t spacing_of(int64_t length, int element_bits) {
   const int64_t line = kLineBytes * 8 / element_bits;
-  if (length < kMinSpacedLines * line) return length;
+  if (length < kFewestSpacedLines.times(line)) return length;
   return (ceil_div(length, line) | 1) * line;
 }
 
-int64_t gap_of(int element_bits) { return kMergeGapBytes * 8 / element_bits; }
+int64_t gap_of(int element_bits) { return kMergeGapBytes.value * 8 / element_bits; }
 
 // ---- How large a tile is along each loop
 
@@ -298,7 +298,7 @@ void FileTiles::find_pieces(Tile& tile) const {
   std::vector<ByteRange> written{{0, destination_bytes()}};
   if (!fills_runs(tile)) {
     const int64_t per_byte = tile.program->offsets_per_byte();
-    RangeSet reads(kMergeGapBytes * per_byte);
+    RangeSet reads(kMergeGapBytes.value * per_byte);
     RangeSet writes(0);
     tile.program->note(0, destination_bytes(), tile.position, {&reads, &writes});
     read = whole_bytes(reads.take(), per_byte);

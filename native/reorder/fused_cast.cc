@@ -10,17 +10,12 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "memory/streaming_copy.h"
+#include "policy/thresholds.h"
 #include "reorder/kernels.h"
 #include "reorder/parameter_map.h"
 
 namespace tilework {
 namespace {
-
-// What is moved before it is cast. A quarter of a small second-level cache, so that the source that is read
-// and the destination that is written fit beside it.
-constexpr int64_t kBufferBytes = int64_t{64} << 10;
-// As much where rectangles are larger: cut into planes, each line of the source would be read again for each.
-constexpr int64_t kMostBufferBytes = int64_t{1} << 20;
 
 // Memory of a thread, got with its first run that needs so much.
 class ThreadBuffer {
@@ -40,7 +35,7 @@ class ThreadBuffer {
 
 uint8_t* moved_buffer(int64_t bytes) {
   thread_local ThreadBuffer buffer;
-  return buffer.of(std::max(bytes, kBufferBytes));
+  return buffer.of(at_least(bytes, kMovedBytes));
 }
 
 uint8_t* coverage_buffer(int64_t elements) {
@@ -203,7 +198,6 @@ void FusedCast::make_programs() {
 
 // False where a program would cast too few elements at a time before they move.
 bool FusedCast::add_programs(PanelConversion::Order order) {
-  constexpr int64_t kFewestElements = 16;
   const bool is_cast_first = order == PanelConversion::Order::kCastFirst;
   conversion_ = std::make_unique<const PanelConversion>(cast_, order);
   const int bits = conversion_->base_bits();
@@ -213,7 +207,7 @@ bool FusedCast::add_programs(PanelConversion::Order order) {
         nest, bits, is_cast_first ? destination_bytes() : moves_.destination_bytes(), best_leaves(),
         conversion_.get()));
     const int64_t together = programs_.back()->tiling().direct_column_bytes / offsets_of_element(bits);
-    if (is_cast_first && together < kFewestElements) return false;
+    if (is_cast_first && together < kFewestCastElements) return false;
   }
   return true;
 }
@@ -233,9 +227,9 @@ void FusedCast::run_wide(const ReorderArguments& all) const {
   const int64_t end = moved_bytes(all.end);
   // Pieces end where rectangles of the moves end.
   const int64_t whole = std::max<int64_t>(packed_bytes(cast_.from(), cast_.whole_elements()), 1);
-  int64_t unit = moves_.range_unit(kMostBufferBytes);
-  if (unit > kMostBufferBytes || unit % whole != 0) unit = 64 * whole;
-  const int64_t piece = std::max<int64_t>(kBufferBytes / unit, 1) * unit;
+  int64_t unit = moves_.range_unit(kMostMovedBytes.value);
+  if (unit % whole != 0) unit = 64 * whole;
+  const int64_t piece = std::max<int64_t>(kMovedBytes.value / unit, 1) * unit;
   const int bits = info_of(cast_.from()).bits;
   for (int64_t at = begin; at < end;) {
     const int64_t next = std::min((at / unit) * unit + piece, end);
@@ -254,6 +248,7 @@ void FusedCast::run_cast(const uint8_t* source, uint8_t* destination, Elements e
 
 // `piece` is a range of the moves, with the place of its elements after the cast.
 void FusedCast::run_piece(const ReorderArguments& piece) const {
+  TILEWORK_WAY(coverage_ == nullptr ? "cast: moved, then cast" : "cast: moved, then cast but for holes");
   const int64_t begin = piece.begin;
   const int64_t end = piece.end;
   uint8_t* moved = moved_buffer(end - begin);

@@ -25,6 +25,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "policy/thresholds.h"
 #include "reorder/any_tile.h"
 #include "reorder/byte_elements.h"
 #include "reorder/cache_sets.h"
@@ -53,18 +54,20 @@ void move_tiles(const Panel& panel) {
 template <class Machine, class T>
 void move_even(const Panel& panel) {
   constexpr int64_t kSize = sizeof(T);
-  constexpr int64_t kCrowd = 2 * kFewWays;
   const Panel one = merged(panel);
-  const bool is_crowded = kSize <= 2 && one.row_stride % kSetBytes == 0 && one.rows > kCrowd &&
+  const bool is_crowded = kSize <= 2 && one.row_stride % kSetBytes == 0 && one.rows > kCrowdedRows &&
                           one.zero_rows == 0 && one.columns * kSize <= kMaxEdgeBytes &&
-                          one.columns * kSize > kLineBytes / 2 && one.stores == Stores::kCached;
-  is_crowded ? PackedRows<Machine, T>::move(one) : move_tiles<TilesOf<Machine, T>>(one);
+                          one.columns * kSize > kHalfLineBytes && one.stores == Stores::kCached;
+  if (is_crowded) {
+    TILEWORK_WAY("even: packed, as short rows share sets");
+    PackedRows<Machine, T>::move(one);
+  } else {
+    move_tiles<TilesOf<Machine, T>>(one);
+  }
 }
 
 // Zeros that rows without a source are read from.
-constexpr int64_t kZeroBytes = 4096;
-alignas(kLineBytes) constexpr uint8_t kZeros[kZeroBytes] = {};
-constexpr int64_t kMostListed = 1024;
+alignas(kLineBytes) constexpr uint8_t kZeros[kZeroBytes.value] = {};
 
 // Columns [first, first + count) of a panel.
 [[maybe_unused]] Panel columns_of(const Panel& panel, int64_t first, int64_t count) {
@@ -84,7 +87,9 @@ void move_listed(const Panel& panel) {
   constexpr int64_t kSize = sizeof(typename Block::Unit);
   Panel one = merged(panel);
   // Rows without a source are read from as many zeros as there are.
-  if (constexpr int64_t kMost = kZeroBytes / kSize; one.holes > 0 && one.columns > kMost) {
+  if (one.holes > 0 && one.columns * kSize > kZeroBytes) {
+    TILEWORK_WAY("listed: parts as long as the zeros");
+    constexpr int64_t kMost = kZeroBytes.value / kSize;
     // The last part may begin inside the one before.
     for (int64_t c = 0; c < one.columns; c += kMost)
       move_listed<Block>(columns_of(one, std::min(c, one.columns - kMost), kMost));
@@ -94,14 +99,15 @@ void move_listed(const Panel& panel) {
   const int64_t zeros = one.zero_rows / Block::kRows * Block::kRows;
   const bool stores_zeros = zeros > 0 && one.rows - zeros >= Block::kRows && one.dropped == 0;
   if (stores_zeros) {
+    TILEWORK_WAY("listed: whole blocks of zeros are stored");
     one.rows -= zeros;
     one.zero_rows -= zeros;
     one.holes -= zeros;
   }
   const int64_t bytes = one.rows * one.columns * kSize;
   const int64_t strip = one.columns;
-  int64_t rows[kMostListed];
-  int64_t columns[kMostListed];
+  int64_t rows[kMostListed.value];
+  int64_t columns[kMostListed.value];
   alignas(kLineBytes) uint8_t dropped[2 * kLineBytes];
   const int64_t valid = one.rows - one.zero_rows;
   const auto list_rows = [&](const uint8_t* source) {
@@ -130,19 +136,20 @@ void move_listed(const Panel& panel) {
                                                            : crowds_sets(one.row_stride, one.rows));
   const bool is_long = (one.stores == Stores::kStreaming || has_set_conflicts) && one.dropped == 0 &&
                        one.columns >= Packed::kPiece;
-  const bool packs_rows = is_long && one.column_at == nullptr && one.rows <= kMostListed;
+  const bool packs_rows = is_long && one.column_at == nullptr;
   const bool packs_columns = is_long && one.column_at != nullptr && one.row_at == nullptr && one.holes == 0;
   const auto pack = [&](const uint8_t* source, auto row_at, uint8_t* destination, auto column_at) {
     PackedTranspose<Block, decltype(row_at), decltype(column_at)>::run(
         source, row_at, one.rows, one.rows, destination, column_at, one.columns, one.stores);
   };
   // Each short row is read once, and its columns are written piece by piece side by side.
-  const bool is_narrow = one.column_at == nullptr && one.columns * kSize <= kLineBytes / 2 &&
+  const bool is_narrow = one.column_at == nullptr && one.columns * kSize <= kHalfLineBytes &&
                          (Block::kLinesInRegisters || !Block::kMakesLines);
   const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
     const LinePrefetcher<true> next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
                                     one.columns / Block::kColumns);
     if (one.dropped > 0) {
+      TILEWORK_WAY("listed: with dropped columns");
       // As many rows at a time as one block has, so that a dropped column needs room for no more.
       for (int64_t r = 0; r < one.rows; r += Block::kRows) {
         const int64_t row = std::min(r, one.rows - Block::kRows);
@@ -151,20 +158,25 @@ void move_listed(const Panel& panel) {
                                 strip, next);
       }
     } else if (is_narrow) {
+      TILEWORK_WAY("listed: short rows, column by column");
       transpose_by_columns<Block>(source, row_at, one.rows, destination, Strided{one.column_stride},
                                   one.columns);
     } else if (one.column_at == nullptr) {
+      TILEWORK_WAY("listed: rows");
       transpose_places<Block>(source, row_at, one.rows, destination, Strided{one.column_stride}, one.columns,
                               strip, next);
     } else {
+      TILEWORK_WAY("listed: columns");
       transpose_places<Block>(source, row_at, one.rows, destination, Listed{one.column_at}, one.columns,
                               strip, next);
     }
   };
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     if (packs_rows) {
+      TILEWORK_WAY("listed: rows, packed");
       pack(source, list_rows(source), destination, Strided{one.column_stride});
     } else if (packs_columns) {
+      TILEWORK_WAY("listed: columns, packed");
       pack(source, Strided{one.row_stride}, destination, Listed{one.column_at});
     } else if (one.holes > 0) {
       with_columns(source, destination, list_rows(source));
@@ -196,9 +208,10 @@ void move_short_rows(const Panel& panel) {
   const auto [first, last] = std::minmax_element(rows, rows + one.rows);
   int64_t on = 0;
   while (*std::max_element(rows + on, rows + on + Wide::kRows) + more <= *last) on += Wide::kRows;
-  const bool are_near = rows[1] - rows[0] <= kLineBytes / 2;
+  const bool are_near = rows[1] - rows[0] <= kHalfLineBytes;
   const bool has_before = *std::min_element(rows + on, rows + one.rows) - more >= *first;
   if (!are_near || !has_before) return move_listed<Thin>(panel);
+  TILEWORK_WAY("listed: short rows, read as wide ones");
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     const Strided column_at{one.column_stride};
     Wide::template transpose_some<false>(source, Listed{rows}, on, destination, column_at, one.columns);
@@ -216,6 +229,7 @@ void move_short_columns(const Panel& panel) {
     const bool is_last = c % Wide::kRun == Wide::kRun - 1;
     if (!is_last && one.column_at[c + 1] != one.column_at[c] + one.rows) return move_listed<Half>(panel);
   }
+  TILEWORK_WAY("listed: short columns, written as wide ones");
   // In place of rows that are not there others are read.
   int64_t rows[Wide::kColumns];
   for (int64_t r = 0; r < Wide::kColumns; ++r) rows[r] = std::min(r, one.rows - 1) * one.row_stride;
@@ -231,6 +245,7 @@ void move_short_columns(const Panel& panel) {
 // One column, whose rows have gaps in the source. Steps may continue it by further columns.
 template <class Machine, class T>
 void move_every(const Panel& panel) {
+  TILEWORK_WAY("every");
   const Panel one = merged(panel);
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     for (int64_t c = 0; c < one.columns; ++c) {

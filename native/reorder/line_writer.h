@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
 #include "reorder/cost_model.h"
 
@@ -61,7 +62,7 @@ class LineWriter {
   int64_t first_ = 0;
   int64_t count_ = 0;
   // A tile behind an incomplete line, and a line that is copied to the front whatever it holds.
-  alignas(kLineBytes) uint8_t buffer_[kMaxTileBytes + 2 * kLineBytes];
+  alignas(kLineBytes) uint8_t buffer_[kMaxTileBytes.value + 2 * kLineBytes];
 };
 
 }  // namespace

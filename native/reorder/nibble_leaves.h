@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "policy/thresholds.h"
 #include "reorder/leaves.h"
 #include "reorder/nibbles.h"
 #include "reorder/tiling.h"
@@ -15,6 +16,7 @@ namespace {
 
 // Units of any size, one by one.
 void move_nibble_units(const Panel& panel) {
+  TILEWORK_WAY("nibbles: units");
   // Steps cannot continue a unit that something follows.
   const Panel one = panel.rest_bytes > 0 || panel.zero_bytes > 0 ? panel : merged(panel);
   const At row_at{one.row_at, one.row_stride};
@@ -58,7 +60,7 @@ class NibbleTiles {
       for (int64_t c = 0; c < panel_.columns; c += kWide) {
         // Columns that begin with the low half of a byte, then those that begin with the high one.
         for (int64_t half : {0, 1}) {
-          list_columns(d, c, std::min(kWide, panel_.columns - c), half);
+          list_columns(d, c, at_most(panel_.columns - c, kNibbleColumns), half);
           if (dropped_ < columns_) move_rows(s + c * panel_.column_step, d, c, half);
         }
       }
@@ -66,11 +68,11 @@ class NibbleTiles {
   }
 
  private:
-  static constexpr int64_t kWide = 128;
-  static constexpr int64_t kPairs = 64;
+  static constexpr int64_t kWide = kNibbleColumns.value;
+  static constexpr int64_t kPairs = kNibblePairs.value;
   static constexpr int64_t kRowBytes = kWide + 32;
   // Columns with gaps in the source are packed from so many of it.
-  static constexpr int64_t kWindow = kWide * kMaxSparseStep;
+  static constexpr int64_t kWindow = kWide * kMaxSparseStep.value;
 
   bool has_even_rows() const {
     if (panel_.row_at == nullptr) return panel_.row_stride % 2 == 0;
@@ -101,7 +103,7 @@ class NibbleTiles {
     if (half != 0) move_row(s, d, first_column, half, 0);
     int64_t r = half;
     while (r + 2 <= panel_.rows) {
-      const int64_t pairs = std::min(kPairs, (panel_.rows - r) / 2);
+      const int64_t pairs = at_most((panel_.rows - r) / 2, kNibblePairs);
       uint8_t* destination = panel_.destination + base_ + (r - half) / 2;
       if (!try_blocks(s, r, pairs, destination)) {
         for (int64_t i = 0; i < pairs; ++i)
@@ -120,6 +122,7 @@ class NibbleTiles {
         pairs < Block::kPairs) {
       return false;
     }
+    TILEWORK_WAY("nibbles: blocks");
     const uint8_t* source = panel_.source + s / 2;
     if (panel_.row_at == nullptr) {
       source += r * panel_.row_stride / 2;
@@ -152,6 +155,7 @@ class NibbleTiles {
   }
 
   void move_bytes(int64_t pairs, uint8_t* destination) {
+    TILEWORK_WAY("nibbles: pairs of rows");
     const int64_t stride = panel_.column_stride / 2;
     if (pairs == 1 && is_even_ && stride == 1) {
       std::memcpy(destination, buffer_, static_cast<size_t>(columns_));
@@ -201,8 +205,9 @@ void move_nibble_tiles(const Panel& panel) {
 // A few columns of rows with a constant distance in the source, which are read with what lies between them.
 template <class Machine>
 void move_nibbles_every(const Panel& panel) {
-  constexpr int64_t kAtOnce = 256;
-  uint8_t window[kAtOnce * kMaxSparseStep];
+  TILEWORK_WAY("nibbles: every");
+  constexpr int64_t kAtOnce = kNibbleRows.value;
+  uint8_t window[kAtOnce * kMaxSparseStep.value];
   uint8_t bytes[kAtOnce];
   const Panel one = merged(panel);
   const At column_at{one.column_at, one.column_stride};
@@ -210,7 +215,7 @@ void move_nibbles_every(const Panel& panel) {
   at_offsets(one, [&](int64_t s, int64_t d) {
     for (int64_t c = 0; c < one.columns; ++c) {
       for (int64_t r = 0; r < one.rows; r += kAtOnce) {
-        const int64_t rows = std::min(kAtOnce, one.rows - r);
+        const int64_t rows = at_most(one.rows - r, kNibbleRows);
         pair_nibbles(one.source, s + c * one.column_step + r * step, kNoNibbles, (rows - 1) * step + 1,
                      window);
         pack<Machine, uint8_t>(window, step, bytes, rows);
@@ -223,13 +228,14 @@ void move_nibbles_every(const Panel& panel) {
 template <class Machine>
 struct NibbleLeaves {
   static Leaf of(const PanelShape& shape) {
-    constexpr int64_t kFewest = 4;
     if (shape.unit_bytes != 1) return of_runs();
-    if (shape.rows >= kFewest && shape.columns >= kFewest) return {"pairs", move_nibble_tiles<Machine>};
+    if (shape.rows >= kFewestNibbles && shape.columns >= kFewestNibbles)
+      return {"pairs", move_nibble_tiles<Machine>};
     const bool is_every = shape.has_even_rows && shape.holes == 0 && shape.dropped == 0 &&
-                          shape.rows >= kFewest && shape.row_stride > 0 && shape.row_stride <= kMaxSparseStep;
+                          shape.rows >= kFewestNibbles && shape.row_stride > 0 &&
+                          shape.row_stride <= kMaxSparseStep;
     if (is_every) return {"every", move_nibbles_every<Machine>};
-    if (shape.columns >= kFewest) return {"pairs", move_nibble_tiles<Machine>};
+    if (shape.columns >= kFewestNibbles) return {"pairs", move_nibble_tiles<Machine>};
     return of_runs();
   }
 

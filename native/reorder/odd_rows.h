@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "policy/thresholds.h"
 #include "reorder/cache_sets.h"
 #include "reorder/transpose_places.h"
 
@@ -21,9 +22,10 @@ class OddRows {
   // False where the rectangle is another.
   static bool run(const Tile& tile) {
     const bool fits = tile.rows > Narrow::kRows && tile.rows % Wide::kRows != 0 && tile.zero_rows == 0 &&
-                      tile.rows * kSize <= kLongestColumn && tile.columns >= kColumns &&
+                      tile.rows * kSize <= kLongestOddColumn && tile.columns >= kColumns &&
                       tile.stores == Stores::kCached && !crowds_sets(tile.destination_column, kColumns);
     if (!fits) return false;
+    TILEWORK_WAY("odd rows");
     for (int64_t c = columns_written_over(tile); c < tile.columns; c += kStrip) {
       const int64_t first = std::min(c, tile.columns - kColumns);
       move(tile, first, std::min(kStrip, tile.columns - first));
@@ -33,8 +35,6 @@ class OddRows {
 
  private:
   static constexpr auto kSize = static_cast<int64_t>(sizeof(typename Wide::Unit));
-  // Of longer ones a block more or less is little.
-  static constexpr int64_t kLongestColumn = 2 * kLineBytes;
   static constexpr int64_t kColumns = std::max({Wide::kColumns, Narrow::kColumns, Half::kColumns});
   static constexpr int64_t kStrip = 256 / kSize;
 
@@ -52,6 +52,7 @@ class OddRows {
   // Of at most `kMore` rows more than half a block has; in place of those that are not there others are read.
   template <int64_t kMore>
   [[gnu::noinline]] static int64_t write_over(const Tile tile) {
+    TILEWORK_WAY("odd rows: written over");
     int64_t more[kMore];
     for (int64_t i = 0; i < kMore; ++i) more[i] = std::min(kHalfOfRows + i, tile.rows - 1) * tile.source_row;
     int64_t c = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/any_tile.h"
 #include "reorder/panel_steps.h"
 
@@ -73,15 +74,12 @@ template <class Machine, class T>
 using TilesOf = AnyTile<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
                         typename Machine::template Special<T>, typename Machine::template Half<T>>;
 
-// Largest distance in bytes of units that byte shuffles pack.
-constexpr int64_t kMaxPackedStep = 16;
-
 // Every `step`-th byte's unit, side by side.
 template <class Machine, class T>
 void pack(const uint8_t* source, int64_t step, uint8_t* packed, int64_t count) {
   constexpr int64_t kSize = sizeof(T);
   if constexpr (kSize <= 4 && Machine::kPacks) {
-    constexpr int kMost = std::min<int>(8, kMaxPackedStep / kSize);
+    constexpr int kMost = std::min<int>(8, kMaxPackedStep.value / kSize);
     const auto with = [&]<int kFirst, int... kSteps>(std::integer_sequence<int, kSteps...>,
                                                      std::integral_constant<int, kFirst>) {
       const auto try_one = [&](auto one) {
@@ -117,18 +115,14 @@ class PackedRows {
 
  private:
   static constexpr int64_t kSize = sizeof(T);
-  static constexpr int64_t kBufferBytes = 16 << 10;
-  static constexpr int64_t kMostRows = 64;
-  // Pieces of a row that are asked for one step before: of more rows, or shorter ones, that costs more than
-  // it gains.
-  static constexpr int64_t kFetchedBytes = 512;
-  static constexpr int64_t kFewRows = 32;
+  static constexpr int64_t kBufferBytes = kPackedRowsBytes.value;
 
   template <int kMerged>
   [[gnu::noinline]] static void move_by(const Panel one) {
+    TILEWORK_WAY(kMerged > 1 ? "sparse: merged rows" : "sparse: packed rows");
     using Unit = typename MergedRows<T, kMerged>::Unit;
     alignas(kLineBytes) uint8_t buffer[kBufferBytes + kLineBytes];
-    const int64_t high = std::min(kMostRows, one.rows) / kMerged;
+    const int64_t high = at_most(one.rows, kMostPackedRows) / kMerged;
     const int64_t room = kBufferBytes / high / kLineBytes * kLineBytes;
     const int64_t wide = std::min<int64_t>(one.columns, room / sizeof(Unit));
     const int64_t stride = ceil_div(wide * int64_t{sizeof(Unit)}, kLineBytes) * kLineBytes;
@@ -154,7 +148,7 @@ class PackedRows {
     const At row_at{one.row_at, one.row_stride};
     const int64_t step = one.column_step;
     const int64_t valid = one.rows - one.zero_rows;
-    const bool fetches = one.rows <= kFewRows && columns * step >= kFetchedBytes;
+    const bool fetches = one.rows <= kMostFetchedRows && columns * step >= kFetchedRowBytes;
     for (int64_t r = first; r < first + rows * kMerged; r += kMerged, buffer += stride) {
       if (r >= valid || row_at(r) == kNoSource) {
         std::memset(buffer, 0, static_cast<size_t>(columns * kSize));

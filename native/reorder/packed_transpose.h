@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/transpose_places.h"
 
 namespace tilework {
@@ -21,12 +22,13 @@ template <class Block, class Rows, class Columns>
 class PackedTranspose {
  public:
   // Columns of a piece that is packed. Of fewer columns, lines of the source are read one by one.
-  static constexpr int64_t kPiece =
-      std::max<int64_t>(std::min<int64_t>(256 / Block::kSourceSize, 128), Block::kColumns);
+  static constexpr int64_t kPiece = std::max<int64_t>(
+      std::min(kPackedPieceBytes.value / Block::kSourceSize, kPackedPieceUnits.value), Block::kColumns);
 
   // Rows that are packed together.
-  static constexpr int64_t kRows =
-      std::max<int64_t>(std::min<int64_t>(256 / sizeof(typename Block::Unit), 128), Block::kRows);
+  static constexpr int64_t kRows = std::max<int64_t>(
+      std::min(kPackedPieceBytes.value / int64_t{sizeof(typename Block::Unit)}, kPackedPieceUnits.value),
+      Block::kRows);
 
   [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
                                     uint8_t* destination, Columns column_at, int64_t columns, Stores stores) {
@@ -37,6 +39,7 @@ class PackedTranspose {
     static_assert(kRows % kLineRows == 0 && kPiece % kLineColumns == 0);
     const int64_t high = part_of(rows, kRows, kLineRows);
     const bool streams = stores == Stores::kStreaming && high * kSize % kLineBytes == 0;
+    if (streams) TILEWORK_WAY("packed: columns are streamed");
     const int64_t wide = part_of(columns, kPiece, kLineColumns);
     for (int64_t r = 0; r < rows; r += high) {
       // The last part may begin inside the one before.

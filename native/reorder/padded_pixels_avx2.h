@@ -12,6 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
 #include "reorder/registers_avx2.h"
 #include "reorder/tile.h"
@@ -27,7 +28,7 @@ class PaddedPixels {
 
  private:
   static constexpr int64_t kSize = sizeof(T);
-  static constexpr int64_t kMostChannels = 4;
+  static constexpr int64_t kMostChannels = kMostPaddedChannels.value;
   // Four units, as the registers hold them.
   static constexpr int64_t kPixelBytes = kMostChannels * kSize;
   // Lanes hold pixels that are half a group apart.
@@ -42,7 +43,7 @@ class PaddedPixels {
     const int64_t valid = tile.rows - tile.zero_rows;
     const int64_t block = tile.rows * kSize;
     const bool is_dense = tile.destination_column == block && tile.columns >= kGroup;
-    if (!is_dense || valid > kMostChannels) return false;
+    if (!is_dense || valid > kMostPaddedChannels) return false;
     return one_of<4, 8, 16, 32, 64, 128>(block, [&](auto bytes) {
       if (tile.stores == Stores::kStreaming && is_aligned(tile.destination, 16)) {
         fill_all<decltype(bytes)::value, true>(tile, valid);
@@ -55,7 +56,7 @@ class PaddedPixels {
   // Reads 16 bytes at each pixel, or less than 16 of the hole behind it.
   static bool take_blocks_apart(const Tile& tile) {
     const bool is_few =
-        tile.columns <= kMostChannels && tile.zero_rows == 0 && tile.rows >= kLine + kMostTail;
+        tile.columns <= kMostPaddedChannels && tile.zero_rows == 0 && tile.rows >= kLine + kMostTail;
     if (!is_few || tile.source_row <= kPixelBytes) return false;
     return one_of<8, 16, 32, 64, 128>(tile.source_row,
                                       [&](auto bytes) { take_all_apart<decltype(bytes)::value>(tile); });
@@ -78,6 +79,7 @@ class PaddedPixels {
 
   template <int64_t kBlock, bool kStreams>
   [[gnu::noinline]] static void fill_all(const Tile tile, int64_t valid) {
+    TILEWORK_WAY(kStreams ? "padded pixels: filled, streamed" : "padded pixels: filled");
     int64_t p = 0;
     LinePrefetcher<false> prefetch_next = next_tile(tile, valid);
     for (; p + kGroup <= tile.columns; p += kGroup) {
@@ -172,6 +174,7 @@ class PaddedPixels {
   // alone.
   template <int64_t kBlock>
   [[gnu::noinline]] static void take_all_apart(const Tile tile) {
+    TILEWORK_WAY("padded pixels: taken apart");
     constexpr int64_t kTail = kBlock < 16 ? kMostTail : 1;
     const int64_t pixels = tile.rows - kTail;
     for (int64_t p = pixels; p < tile.rows; ++p) {
@@ -197,8 +200,7 @@ class PaddedPixels {
   template <int64_t kBlock>
   TILEWORK_INLINE static void take_lines_apart(const Tile& tile, int64_t first, int64_t lines) {
     constexpr int64_t kReaders = kIsSpread<kBlock> ? 2 : 1;
-    constexpr int64_t kFewestLines = 16;
-    const bool has_readers = tile.stores == Stores::kStreaming && lines >= kReaders * kFewestLines;
+    const bool has_readers = tile.stores == Stores::kStreaming && lines >= kFewestReaderLines.times(kReaders);
     const int64_t part = has_readers ? (lines + kReaders - 1) / kReaders : lines;
     for (int64_t i = 0; i < part; ++i) {
       for (int64_t line = i; line < lines; line += part) take_line_apart<kBlock>(tile, first + line * kLine);

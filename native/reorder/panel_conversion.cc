@@ -7,6 +7,7 @@
 
 #include "cpu/cache.h"
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
 #include "reorder/cost_model.h"
 #include "reorder/nibbles.h"
@@ -17,12 +18,13 @@ namespace tilework {
 namespace {
 
 // Rows, or columns, in the buffer begin in different sets of the cache.
-constexpr int64_t kMostLines = kPanelBufferBytes / kCastCallBytes;
-constexpr int64_t kSpacedBufferBytes = kPanelBufferBytes + kMostLines * kLineBytes;
+constexpr int64_t kBufferBytes = kPanelBufferBytes.value;
+constexpr int64_t kMostLines = kBufferBytes / kCastCallBytes.value;
+constexpr int64_t kSpacedBufferBytes = kBufferBytes + kMostLines * kLineBytes;
 
 // Whole lines for a unit of so many bytes, and for a call.
 int64_t least_room(int64_t unit_bytes) {
-  return ceil_div(std::max(unit_bytes, kCastCallBytes), kLineBytes) * kLineBytes;
+  return ceil_div(at_least(unit_bytes, kCastCallBytes), kLineBytes) * kLineBytes;
 }
 
 bool is_hole(const Panel& panel, int64_t r) {
@@ -82,6 +84,7 @@ void PanelConversion::clear(uint8_t* destination, int64_t d, int64_t count) cons
 }
 
 void PanelConversion::move_units(const Panel& panel) const {
+  TILEWORK_WAY("cast: units");
   const bool has_rest = panel.rest_bytes > 0 || panel.zero_bytes > 0;
   const Panel one = has_rest ? panel : merged(panel);
   const At row_at{one.row_at, one.row_stride};
@@ -121,10 +124,13 @@ bool PanelConversion::cast_in_registers(const Panel& panel) const {
     steps->source = source_bytes(steps->source);
     steps->destination = destination_bytes(steps->destination);
   }
-  return in_registers_(one);
+  if (!in_registers_(one)) return false;
+  TILEWORK_WAY("cast: in registers");
+  return true;
 }
 
 void PanelConversion::cast_rows(const Panel& panel, const Leaves& leaves) const {
+  TILEWORK_WAY("cast: rows, then moved");
   alignas(kLineBytes) uint8_t buffer[kSpacedBufferBytes];
   const At row_at{panel.row_at, panel.row_stride};
   const int64_t step = panel.column_step;
@@ -132,8 +138,8 @@ void PanelConversion::cast_rows(const Panel& panel, const Leaves& leaves) const 
   const bool is_dense = panel.row_at == nullptr && panel.holes == 0 && panel.row_stride == row_bytes &&
                         row_bytes <= kMostDenseBytes && step == panel.unit_bytes;
   const int64_t most_rows =
-      std::clamp<int64_t>(kPanelBufferBytes / (is_dense ? row_bytes : least_room(step)), 1, panel.rows);
-  const int64_t room = kPanelBufferBytes / most_rows / kLineBytes * kLineBytes;
+      std::clamp<int64_t>(kBufferBytes / (is_dense ? row_bytes : least_room(step)), 1, panel.rows);
+  const int64_t room = kBufferBytes / most_rows / kLineBytes * kLineBytes;
   const int64_t stride = is_dense ? row_bytes : room + kLineBytes;
   const int64_t most_columns = is_dense ? panel.columns : std::min(panel.columns, room / step);
   std::vector<int64_t> places(static_cast<size_t>(is_dense ? 0 : most_rows));
@@ -182,6 +188,7 @@ void PanelConversion::cast_rows(const Panel& panel, const Leaves& leaves) const 
 }
 
 void PanelConversion::cast_columns(const Panel& panel, const Leaves& leaves) const {
+  TILEWORK_WAY("cast: moved, then columns");
   alignas(kLineBytes) uint8_t buffer[kSpacedBufferBytes];
   const bool has_nibbles = source_bits_ < 8;
   const int64_t per_byte = has_nibbles ? 2 : 1;
@@ -189,12 +196,11 @@ void PanelConversion::cast_columns(const Panel& panel, const Leaves& leaves) con
   const int64_t unit = panel.unit_bytes;
   const int64_t column_offsets = panel.rows * unit;
   const bool is_dense = panel.column_at == nullptr && panel.column_stride == column_offsets &&
-                        column_offsets <= kMostDenseBytes * per_byte && column_offsets % per_byte == 0;
-  const int64_t most_columns =
-      std::clamp<int64_t>(kPanelBufferBytes * per_byte /
-                              (is_dense ? column_offsets : least_room(ceil_div(unit, per_byte)) * per_byte),
-                          1, panel.columns);
-  const int64_t room = kPanelBufferBytes / most_columns / kLineBytes * kLineBytes;
+                        column_offsets <= kMostDenseBytes.times(per_byte) && column_offsets % per_byte == 0;
+  const int64_t most_columns = std::clamp<int64_t>(
+      kBufferBytes * per_byte / (is_dense ? column_offsets : least_room(ceil_div(unit, per_byte)) * per_byte),
+      1, panel.columns);
+  const int64_t room = kBufferBytes / most_columns / kLineBytes * kLineBytes;
   const int64_t stride = is_dense ? column_offsets : (room + kLineBytes) * per_byte;
   const int64_t most_rows = is_dense ? panel.rows : std::min(panel.rows, room * per_byte / unit);
   const int64_t valid = panel.rows - panel.zero_rows;
@@ -244,13 +250,14 @@ void PanelConversion::fetch(const uint8_t* source, int64_t s, int64_t count) con
 
 // Runs with a shorter one, or zeros, behind them: moved into the buffer together.
 void PanelConversion::cast_run(const Panel& panel, const Leaves& leaves) const {
-  alignas(kLineBytes) uint8_t buffer[kPanelBufferBytes];
+  alignas(kLineBytes) uint8_t buffer[kBufferBytes];
   const bool has_nibbles = source_bits_ < 8;
-  const int64_t room = has_nibbles ? 2 * kPanelBufferBytes : kPanelBufferBytes;
+  const Threshold room = kPanelBufferBytes.times(has_nibbles ? 2 : 1);
   const int64_t run = panel.rows * panel.unit_bytes + panel.rest_bytes;
   const int64_t piece = run + panel.zero_bytes;
   if (piece > room || (has_nibbles && piece % 2 != 0)) return move_units(panel);
-  const int64_t most = panel.inner.destination == piece ? std::min(panel.inner.count, room / piece) : 1;
+  TILEWORK_WAY("cast: runs with zeros");
+  const int64_t most = panel.inner.destination == piece ? at_most(panel.inner.count, room.over(piece)) : 1;
   const Leaf leaf = has_nibbles ? leaves.of_nibble_runs() : leaves.of_runs();
   for (int64_t o = 0; o < panel.outer.count; ++o) {
     for (int64_t i = 0; i < panel.inner.count; i += most) {

@@ -9,6 +9,7 @@
 
 #include "cpu/cache.h"
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 
 namespace tilework {
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end,
@@ -22,22 +23,23 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   const int64_t bytes = end - begin;
   const double read = static_cast<double>(plan_->source_bytes()) * static_cast<double>(bytes) /
                       static_cast<double>(std::max<int64_t>(plan_->destination_bytes(), 1));
-  if (bytes == 0 || read + static_cast<double>(bytes) < static_cast<double>(limits.threaded)) return;
+  if (bytes == 0 || static_cast<int64_t>(read + static_cast<double>(bytes)) < limits.threaded) return;
   // One thread gains nothing by parts, but that a run can be stopped.
   const auto share_of = [&](int64_t parts_a_thread) {
-    return threads == 1 ? limits.most
-                        : std::clamp(bytes / (static_cast<int64_t>(threads) * parts_a_thread), limits.least,
-                                     limits.most);
+    if (threads == 1) return limits.most.value;
+    const int64_t share = bytes / (static_cast<int64_t>(threads) * parts_a_thread);
+    return at_most(at_least(share, limits.least), limits.most);
   };
-  const int64_t few = std::clamp<int64_t>(bytes / static_cast<int64_t>(threads) / limits.least_of_several, 1,
-                                          kPartsPerThread);
+  const int64_t a_thread = bytes / static_cast<int64_t>(threads);
+  const bool has_several = a_thread >= limits.least_of_several.times(2);
+  const int64_t few = has_several ? at_most(a_thread / limits.least_of_several.value, kPartsPerThread) : 1;
   // Of a smaller range most iterations have nothing to do.
   const bool is_most = bytes >= plan_->destination_bytes() / 2;
   if (is_most && cut_loops(ceil_div(bytes, share_of(few)))) {
-    if (!has_equal_parts()) cut_loops(ceil_div(bytes, share_of(kPartsPerThread)));
+    if (!has_equal_parts()) cut_loops(ceil_div(bytes, share_of(kPartsPerThread.value)));
     return;
   }
-  cut_at_units(plan_->range_unit(limits.most), share_of(few));
+  cut_at_units(plan_->range_unit(limits.most.value), share_of(few));
 }
 
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, size_t threads, PartLimits limits)
@@ -107,6 +109,7 @@ OuterRange ReorderParts::iterations_of(int64_t part) const {
 
 void ReorderParts::run(int64_t part, const uint8_t* source, uint8_t* destination, Stores stores) const {
   if (cut_ == Cut::kLoop) {
+    TILEWORK_WAY("parts: iterations of loops");
     plan_->run({*plan_, source, destination, begin_, end_, stores, iterations_of(part)});
     return;
   }
@@ -114,6 +117,7 @@ void ReorderParts::run(int64_t part, const uint8_t* source, uint8_t* destination
     plan_->run(source, destination, begin_, end_, stores);
     return;
   }
+  TILEWORK_WAY("parts: ranges");
   const int64_t first = (begin_ / part_bytes_ + part) * part_bytes_;
   const int64_t from = std::max(first, begin_);
   const int64_t to = std::min(first + part_bytes_, end_);

@@ -9,19 +9,19 @@
 #include <string>
 #include <vector>
 
-#include "reorder/cost_model.h"
+#include "policy/thresholds.h"
 #include "reorder/plan.h"
 
 namespace tilework {
 
 struct PartLimits {
   // Bytes of source and destination from which on a run is cut at all.
-  int64_t threaded;
+  Threshold threaded;
   // Bytes of a part's destination.
-  int64_t least;
-  int64_t most;
+  Threshold least;
+  Threshold most;
   // The same where a thread has several parts, all threads have as many, and all parts have the same size.
-  int64_t least_of_several;
+  Threshold least_of_several;
 };
 
 inline constexpr PartLimits kPartLimits{kThreadedBytes, kLeastPartBytes, kMostPartBytes,

@@ -6,12 +6,10 @@
 #include <variant>
 
 #include "cpu/isa.h"
+#include "policy/thresholds.h"
 
 namespace tilework {
 namespace {
-
-// Short rows gain nothing.
-constexpr int64_t kLeastPixels = 64;
 
 bool is_dense(const LoopNest& nest, int64_t elements) {
   if (nest.all_zero || nest.nodes.empty() || nest.destination_base != 0 || !nest.lookups.empty())
@@ -65,6 +63,7 @@ std::string PixelCast::kernel() const {
 }
 
 void PixelCast::run(const ReorderArguments& all) const {
+  TILEWORK_WAY("pixels");
   const int64_t row_pixels = nest_.nodes.back().count;
   const int64_t last = all.end / bytes_;
   for (int64_t at = all.begin / bytes_; at < last;) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
 #include "reorder/cache_sets.h"
 #include "reorder/kernels.h"
@@ -61,13 +62,14 @@ class Squares {
     const int64_t longest = std::max(shape.rows, shape.columns);
     return shape.column_step == kSize && std::min(shape.rows, shape.columns) >= kUnits &&
            (kSize < 4 || longest >= 2 * kUnits) && shape.holes == 0 && shape.dropped == 0 &&
-           wasted_units(shape) * kLeastShare <= shape.rows * shape.columns;
+           !(shape.rows * shape.columns < kLeastSquareShare.times(wasted_units(shape)));
   }
 
   static void move(const Panel& panel) {
     const Panel one = merged(panel);
     if (!pays(one)) return leaves__avx2().of(shape_of(panel)).run(panel);
     const bool streams = one.stores == Stores::kStreaming;
+    TILEWORK_WAY(one.stores == Stores::kStreaming ? "squares: lines" : "squares: rows");
     at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
       if (streams) {
         move_lines(one, source, destination);
@@ -79,8 +81,6 @@ class Squares {
 
  private:
   static constexpr int64_t kSize = sizeof(T);
-  // Units that are moved twice, as the last squares overlap: at most such a share.
-  static constexpr int64_t kLeastShare = 4;
 
   static int64_t wasted_units(const PanelShape& shape) {
     const auto squared = [](int64_t count) { return ceil_div(count, kUnits) * kUnits; };
@@ -92,11 +92,9 @@ class Squares {
   // AVX2 has whole lines too: few columns that are far apart are written as well by it, and those that crowd
   // sets better.
   static bool pays(const Panel& panel) {
-    constexpr int64_t kNearRow = 2 * kLineBytes;
-    constexpr int64_t kShortColumn = 4 * kLineBytes;
     const bool is_even = panel.row_at == nullptr && panel.column_at == nullptr;
     if (panel.stores == Stores::kStreaming) {
-      const bool is_near = panel.row_stride == panel.columns * kSize && panel.row_stride <= kNearRow;
+      const bool is_near = panel.row_stride == panel.columns * kSize && panel.row_stride <= kNearSquareRow;
       return has_lines(panel) && (panel.row_at != nullptr || is_near);
     }
     if constexpr (kSize == 1) return !is_even || panel.row_stride % kSetBytes != 0;
@@ -104,7 +102,7 @@ class Squares {
         is_even && (crowds_sets(panel.row_stride, kUnits) || crowds_sets(panel.column_stride, kUnits));
     const int64_t column = panel.rows * kSize;
     const bool is_dense =
-        panel.column_at == nullptr && panel.column_stride == column && column <= kShortColumn;
+        panel.column_at == nullptr && panel.column_stride == column && column <= kShortSquareColumn;
     const bool has_many = kSize == 2 && (!is_even || panel.columns >= 2 * kUnits);
     return !is_crowded && (is_dense || has_many);
   }

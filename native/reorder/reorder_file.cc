@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/fused_cast.h"
 #include "reorder/source_ranges.h"
 
@@ -20,7 +21,7 @@ int64_t resident_bytes(const std::vector<ByteRange>& ranges) {
 // Whether a window that is read by a single call has little else.
 bool fills_window(const std::vector<ByteRange>& ranges, int64_t most_bytes) {
   const int64_t hull = ranges.back().end - ranges.front().begin;
-  return hull <= most_bytes && hull <= kMaxGapShare * resident_bytes(ranges);
+  return hull <= most_bytes && hull <= kMaxGapShare.times(resident_bytes(ranges));
 }
 
 // A kernel adds an element's offset to the address of the storage. Only a part of it is here, so this address
@@ -39,12 +40,14 @@ struct Part {
 };
 
 void run_in_window(const Part& part, ByteRange hull, FileScratch& scratch) {
+  TILEWORK_WAY("files: a window");
   uint8_t* window = scratch.window(hull.size());
   part.source.file.read_at(window, part.source.offset + hull.begin, hull.size());
   part.plan.run(storage_address(window, hull.begin), part.destination, part.begin, part.end);
 }
 
 void run_in_sparse(const Part& part, const std::vector<ByteRange>& ranges, FileScratch& scratch) {
+  TILEWORK_WAY("files: a sparse buffer");
   SparseBuffer& sparse = scratch.sparse(part.plan.source_bytes());
   // Also after an error: the buffer serves the next tile.
   struct Clear {
@@ -68,6 +71,7 @@ void run_part(const Part& part, int64_t most_bytes, FileScratch& scratch) {
   const int64_t unit = part.plan.range_quantum();
   const int64_t half = (part.end - part.begin) / unit / 2 * unit;
   if (resident <= most_bytes || half == 0) return run_in_sparse(part, ranges, scratch);
+  TILEWORK_WAY("files: halves");
   const int64_t middle = part.begin + half;
   run_part({part.plan, part.source, part.destination, part.begin, middle}, most_bytes, scratch);
   run_part({part.plan, part.source, part.destination + half, middle, part.end}, most_bytes, scratch);
@@ -109,7 +113,7 @@ std::optional<FileTiles> tiles_of(const ReorderPlan& plan, int64_t begin, int64_
   }
   const ByteRange moved{moved_bytes(plan, begin), moved_bytes(plan, end)};
   auto tiles = FileTiles::cut(moves.programs().front(), moved.begin, moved.end, limits);
-  if (is_single && tiles && tiles->cut_bytes() > kMaxGapShare * moved.size()) return std::nullopt;
+  if (is_single && tiles && tiles->cut_bytes() > kMaxGapShare.times(moved.size())) return std::nullopt;
   return tiles;
 }
 
@@ -225,6 +229,7 @@ void FileReorder::run_packed(int64_t number, const FileSource& source, FileScrat
   const ByteRange range{moved_bytes(*plan_, begin_), moved_bytes(*plan_, end_)};
   const std::vector<PackedPiece> pieces = within(range, tile.written);
   if (pieces.empty()) return;
+  TILEWORK_WAY("files: packed tiles");
   uint8_t* window = scratch.window(tiles_->source_bytes());
   read_tile(tile, source, window);
   const FusedCast* cast = plan_->cast();

@@ -12,6 +12,7 @@
 
 #include "io/input_file.h"
 #include "io/output_file.h"
+#include "policy/thresholds.h"
 #include "reorder/cost_model.h"
 #include "reorder/file_tiles.h"
 #include "reorder/plan.h"
@@ -19,7 +20,7 @@
 
 namespace tilework {
 
-inline constexpr TileLimits kFileTileLimits{kFileTileBytes, kFileSourceBytes};
+inline constexpr TileLimits kFileTileLimits{kFileTileBytes.value, kFileSourceBytes.value};
 
 // Buffers of one thread. They get memory on first use.
 class FileScratch {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
 #include "reorder/even_runs.h"
 #include "reorder/run_copy.h"
@@ -25,15 +26,12 @@ class RunChain {
   // stay in the caches gain nothing.
   static bool move(const EvenRuns& runs, const Chain& chain) {
     if (chain.rest_bytes > 0) return move_with_rest(runs, chain);
-    constexpr int64_t kManyColumns = 128;
-    constexpr int64_t kFollowed = 8;
-    constexpr int64_t kCachedBytes = 1 << 10;
-    constexpr int64_t kStreamedBytes = 4 << 10;
+    TILEWORK_WAY("runs: chain");
     const bool streams = runs.stores == Stores::kStreaming;
     const int64_t run = runs.bytes;
     const int64_t a_line = kLineBytes / std::gcd(kLineBytes, run);
-    const int64_t kept = (streams ? kStreamedBytes : kCachedBytes) / (run * runs.count);
-    const int64_t wanted = runs.count >= kManyColumns ? kFollowed : std::max<int64_t>(kept, 1);
+    const int64_t kept = (streams ? kStreamedRunBytes : kCachedRunBytes).value / (run * runs.count);
+    const int64_t wanted = runs.count >= kManyRunColumns ? kFollowedRuns.value : std::max<int64_t>(kept, 1);
     const int64_t at_once = streams || a_line > 1 ? wanted + a_line - 1 : chain.count;
     for (int64_t first = 0; first < chain.count;) {
       Chain part = chain;
@@ -79,6 +77,7 @@ class RunChain {
     const bool is_dense = runs.destination_step == chain.count * runs.bytes + chain.rest_bytes;
     const bool has_hole = runs.source_step >= runs.bytes && ceil_div(rest, kHalfBytes) * kHalfBytes <= run;
     if (!is_dense || !has_hole) return false;
+    TILEWORK_WAY("runs: chain with a rest that is written over");
     switch (run) {
       case 16:
         move_fixed_with_rest<16>(runs, chain);
@@ -139,6 +138,7 @@ class RunChain {
       each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
     } else if (runs.stores == Stores::kStreaming && are_runs_aligned(runs, kLineBytes) &&
                chain.count * kBytes % kLineBytes == 0) {
+      TILEWORK_WAY("runs: chain, streamed");
       each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { stream_whole<Vector, kBytes>(to, from); });
     } else {
       each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { copy_whole<Vector, kBytes>(to, from); });

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/even_runs.h"
 #include "reorder/run_chain.h"
 #include "reorder/run_copy.h"
@@ -55,7 +56,9 @@ struct RunKernel {
     const bool streams = runs.stores == Stores::kStreaming && end % kHalfBytes == 0 &&
                          runs.destination_step == runs.bytes + runs.zero_bytes &&
                          is_aligned(runs.destination, kHalfBytes);
+    TILEWORK_WAY("runs: short, masked");
     if (streams) {
+      TILEWORK_WAY("runs: short, streamed with zeros");
       move_masked<Zeros::kStreamed>(runs, loose, run, end);
     } else if (end >= Vector::kBytes) {
       move_masked<Zeros::kVectors>(runs, loose, run, end);
@@ -106,10 +109,13 @@ struct RunKernel {
     const bool fills_lines = kBytes % kLineBytes == 0 || (is_dense && kBytes % Vector::kBytes == 0);
     if (runs.stores == Stores::kStreaming && fills_lines &&
         are_runs_aligned(runs, std::min(kBytes, kLineBytes))) {
+      TILEWORK_WAY("runs: fixed, streamed");
       each_column(runs, [](uint8_t* to, const uint8_t* from) { stream_whole<Vector, kBytes>(to, from); });
     } else if constexpr (kBytes < Vector::kBytes) {
+      TILEWORK_WAY("runs: fixed, half a vector");
       each_column(runs, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
     } else {
+      TILEWORK_WAY("runs: fixed");
       each_column(runs, [](uint8_t* to, const uint8_t* from) { copy_whole<Vector, kBytes>(to, from); });
     }
   }
@@ -117,15 +123,15 @@ struct RunKernel {
   // Runs below a piece that cannot be moved as one; false for longer ones.
   static bool move_few(const EvenRuns& runs) {
     return with_short_size(runs.bytes, [&](auto size) {
+      TILEWORK_WAY("runs: short, one by one");
       each_column(runs,
                   [](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, decltype(size)::value); });
     });
   }
 
   static void move_any(const EvenRuns& runs) {
-    // Lines that two runs share would be written to memory twice.
-    constexpr int64_t kLongRun = 1024;
-    const Stores stores = runs.bytes >= kLongRun ? runs.stores : Stores::kCached;
+    TILEWORK_WAY("runs: any size");
+    const Stores stores = runs.bytes >= kLongRunBytes ? runs.stores : Stores::kCached;
     each_column(runs,
                 [&](uint8_t* to, const uint8_t* from) { copy_run<Vector>(to, from, runs.bytes, stores); });
   }

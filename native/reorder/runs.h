@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "policy/thresholds.h"
 #include "reorder/panel.h"
 #include "reorder/panel_steps.h"
 #include "reorder/run_chain.h"
@@ -16,6 +17,7 @@ namespace {
 // Units of any size: even ones as chains of runs, others one by one.
 template <int64_t kUnit>
 void move_units(const Panel& panel) {
+  TILEWORK_WAY("units");
   const Panel one = merged(panel);
   const int64_t unit = kUnit == 0 ? one.unit_bytes : kUnit;
   const At row_at{one.row_at, one.row_stride};
@@ -75,6 +77,7 @@ void move_runs(const Panel& panel) {
                           one.inner.destination,
                           one.stores};
       if (RunChain<Vector>::move(runs, chain)) continue;
+      TILEWORK_WAY("runs: chain with a rest, one by one");
       for (int64_t i = 0; i < one.inner.count; ++i) {
         const uint8_t* from = runs.source + i * one.inner.source;
         uint8_t* to = runs.destination + i * one.inner.destination;
@@ -87,6 +90,7 @@ void move_runs(const Panel& panel) {
     }
     return;
   }
+  TILEWORK_WAY("runs: chains of columns");
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     const Chain chain{one.rows, one.row_stride};
     RunChain<Vector>::move(

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "policy/thresholds.h"
 #include "reorder/cost_model.h"
 #include "reorder/footprint.h"
 #include "reorder/plan.h"
@@ -19,6 +20,6 @@ inline constexpr size_t kMaxSourceRanges = 4096;
 // destination bytes [begin, end) reads lies in them; nothing else does but the gaps. `plan.check_range`
 // holds.
 std::vector<ByteRange> source_ranges(const ReorderPlan& plan, int64_t begin, int64_t end,
-                                     int64_t gap = kMergeGapBytes);
+                                     int64_t gap = kMergeGapBytes.value);
 
 }  // namespace tilework

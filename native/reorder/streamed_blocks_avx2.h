@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "policy/thresholds.h"
 #include "reorder/blocks_avx2.h"
 #include "reorder/registers_avx2.h"
 #include "reorder/tile.h"
@@ -54,13 +55,11 @@ class StreamedBlocks {
   // Columns of a line of the source, and of two blocks at least.
   static constexpr int64_t kStrip = std::max<int64_t>(kLineBytes / kSourceSize, 2 * kCount);
   static constexpr int64_t kStripBytes = kStrip * kSourceSize;
-  // Hardware prefetchers follow up to 16 rows: prefetching their lines as well took 1.1 to 1.7 times as long
-  // on Zen 5.
-  static constexpr int64_t kFollowedRows = 16;
 
   // The last strip overlaps the one before, which leaves it aligned.
   template <int64_t kBlock>
   [[gnu::noinline]] static void run_strips(const Tile tile) {
+    TILEWORK_WAY("streamed blocks");
     for (int64_t c = 0; c < tile.columns; c += kStrip) {
       const int64_t first = std::min(c, tile.columns - kStrip);
       const uint8_t* from = tile.source + first * kSourceSize;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "policy/thresholds.h"
 #include "reorder/any_tile.h"
 #include "reorder/byte_elements.h"
 #include "reorder/registers_avx2.h"
@@ -18,12 +19,12 @@ struct StreamedLanes : NoChannels {
   static bool run(const Tile& tile) {
     if (tile.stores != Stores::kStreaming || tile.zero_rows > 0) return false;
     if (!is_aligned(tile.destination, kLineBytes)) return false;
-    if (tile.destination_column == tile.rows * kUnit && tile.rows % 2 == 0 && tile.rows <= kFew) {
+    if (tile.destination_column == tile.rows * kUnit && tile.rows % 2 == 0 && tile.rows <= kFollowedLanes) {
       tile.rows > 2 ? put_together<true>(tile) : put_together<false>(tile);
       return true;
     }
     const bool has_lines = tile.destination_column % kLineBytes == 0 && tile.rows >= kUnitsOfLine;
-    if (!has_lines || tile.columns > kFew || tile.source_row > kNear) return false;
+    if (!has_lines || tile.columns > kFollowedLanes || tile.source_row > kNearLaneBytes) return false;
     take_apart(tile);
     return true;
   }
@@ -31,15 +32,12 @@ struct StreamedLanes : NoChannels {
  private:
   static constexpr int64_t kUnit = sizeof(Unit128);
   static constexpr int64_t kUnitsOfLine = kLineBytes / kUnit;
-  // Places of memory that a processor follows by itself.
-  static constexpr int64_t kFew = 8;
-  // Rows that are so near to each other are followed as one place.
-  static constexpr int64_t kNear = 512;
 
   // A few rows go to contiguous columns. On Zen 5 prefetching took 0.6 of the time with four rows, and 1.2
   // times as long with two.
   template <bool kPrefetches>
   [[gnu::noinline]] static void put_together(const Tile tile) {
+    TILEWORK_WAY("streamed lanes: put together");
     uint8_t* to = tile.destination;
     for (int64_t c = 0; c < tile.columns; ++c) {
       const uint8_t* from = tile.source + c * kUnit;
@@ -57,6 +55,7 @@ struct StreamedLanes : NoChannels {
 
   // A line of each column in turn.
   [[gnu::noinline]] static void take_apart(const Tile tile) {
+    TILEWORK_WAY("streamed lanes: taken apart");
     const int64_t whole = tile.rows / kUnitsOfLine * kUnitsOfLine;
     for (int64_t r = 0; r < whole; r += kUnitsOfLine) {
       for (int64_t c = 0; c < tile.columns; ++c) {

@@ -7,18 +7,13 @@
 #include <utility>
 
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 #include "reorder/line_writer.h"
 #include "reorder/nibbles.h"
 #include "reorder/panel_steps.h"
 
 namespace tilework {
 namespace {
-
-// States that a run keeps: of 30,000 nests that were looked at, none has more than 16.
-constexpr size_t kKeptStates = 16;
-
-// Panels that are kept for runs of all of the destination: more take longer than the walk that finds them.
-constexpr int64_t kKeptPanels = 16;
 
 // The end of a range that ends with the storage: no tile reaches beyond it.
 constexpr int64_t kNoEnd = INT64_MAX / 2;
@@ -32,11 +27,11 @@ struct TailedSteps : Steps {
 // that is cast is longer, as each call of a cast has a cost.
 Tiling make_tiling(const LoopNest& nest, int element_bits, const PanelConversion* conversion) {
   using Order = PanelConversion::Order;
-  const int64_t edge = element_bits < 8 ? 2 * kTileEdgeBytes : kTileEdgeBytes;
+  const int64_t edge = (element_bits < 8 ? 2 : 1) * kTileEdgeBytes.value;
   const auto edge_of = [&](Order cast) {
     const bool is_called =
         conversion != nullptr && conversion->order() == cast && !conversion->has_registers();
-    return is_called ? kCastEdgeBytes : edge;
+    return is_called ? kCastEdgeBytes.value : edge;
   };
   return tiling_of(nest, offsets_of_element(element_bits), edge_of(Order::kMoveFirst),
                    edge_of(Order::kCastFirst));
@@ -98,12 +93,9 @@ class TileRun {
   }
 
  private:
-  // Enough for all states of the nests that were looked at.
-  static constexpr int kMostForeseen = 256;
-
   // Visits the first iteration of each segment of each loop.
   void foresee_at(size_t level, bool hole) {
-    if (foreseen_ >= kMostForeseen || kept_.size() >= kKeptStates) return;
+    if (foreseen_ >= kMostForeseen || kept_count() >= kKeptStates) return;
     if (level == tiling_.outer.size()) {
       ++foreseen_;
       static_cast<void>(state_now(hole));
@@ -283,8 +275,9 @@ class TileRun {
     const int64_t tail = block.whole_count - (block_index(outer) + steps.count) * block.count;
     const StatePanel& panel = state.panels[0];
     if ((are_rows ? tiling_.rows : tiling_.columns).size() != 1 || tail >= block.count) return false;
-    // A panel that ends with something else is one of a column, which nothing continues.
-    if (panel.rest_bytes > 0 || panel.zero_bytes > 0) return false;
+    // Of a panel of runs, whose units are others, or that ends with something else, a tail is no part.
+    const bool has_own_units = panel.shape.unit_bytes != tiling_.unit_bytes;
+    if (has_own_units || panel.rest_bytes > 0 || panel.zero_bytes > 0) return false;
     const Tail added{tail, are_rows ? Edge::kRows : Edge::kColumns};
     Panel trial = panel_of(state, panel, 0, 0, {}, {});
     Steps trial_steps = steps;
@@ -365,9 +358,11 @@ class TileRun {
         const int64_t source = s + o * outer.source;
         const int64_t destination = d + o * outer.destination;
         if (!state.is_shared) {
+          TILEWORK_WAY("program: tiles that a range cuts");
           run_cut(state, source, destination, inner);
           continue;
         }
+        TILEWORK_WAY("program: units by guard");
         for (int64_t i = 0; i < inner.count; ++i) {
           run_shared(state, source + i * inner.source, destination + i * inner.destination);
         }
@@ -392,6 +387,7 @@ class TileRun {
   // One panel, whose rows and columns take the tails: a leaf knows steps alone.
   void run_with_tails(const TileState& state, int64_t s, int64_t d, const TailedSteps& inner,
                       const TailedSteps& outer) {
+    TILEWORK_WAY("program: tails");
     const StatePanel& only = state.panels[0];
     Panel panel = panel_of(state, only, s, d, inner, outer);
     bool takes_inner = merge_step(panel, panel.inner, inner.tail);
@@ -404,9 +400,8 @@ class TileRun {
 
   // Several panels share cache lines: all of them come before the steps go on.
   int64_t steps_together(const TileState& state) const {
-    constexpr int64_t kChunkBytes = 16 << 10;
     const int64_t bytes = static_cast<int64_t>(state.rows.size() * state.columns.size()) * tiling_.unit_bytes;
-    return std::max<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1);
+    return std::max<int64_t>(kChunkBytes.value / std::max<int64_t>(bytes, 1), 1);
   }
 
   // Whether panels, and few, are all that tiles consist of.
@@ -428,6 +423,7 @@ class TileRun {
 
   // Tiles are made in a buffer, one by one.
   void run_staged(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer) {
+    TILEWORK_WAY("program: tiles are staged and leave as lines");
     uint8_t* const destination = std::exchange(destination_, nullptr);
     stores_ = Stores::kCached;
     {
@@ -658,6 +654,8 @@ class TileRun {
     std::memset(destination_ + d, 0, static_cast<size_t>(count));
   }
 
+  int64_t kept_count() const { return static_cast<int64_t>(kept_.size()); }
+
   const TileState& state_now(bool hole) {
     const StateKey key = key_of(program_.context_, position_, hole);
     if (last_ != nullptr && last_->key == key) return *last_;
@@ -669,11 +667,11 @@ class TileRun {
     }
     auto state = std::make_shared<const TileState>(build_state(program_.context_, position_, hole));
     last_ = state.get();
-    if (kept_.size() < kKeptStates) {
+    if (kept_count() < kKeptStates) {
       kept_.push_back(std::move(state));
     } else {
       kept_[next_] = std::move(state);
-      next_ = (next_ + 1) % kKeptStates;
+      next_ = (next_ + 1) % kept_.size();
     }
     return *last_;
   }
@@ -736,6 +734,7 @@ void TileProgram::run(const uint8_t* source, uint8_t* destination, int64_t begin
     TileRun(*this, source, destination, begin, end, stores, range).run();
     return;
   }
+  TILEWORK_WAY("program: kept panels");
   for (const auto& [planned, run] : panels_) {
     Panel panel = planned;
     panel.source = source + (context_.has_nibbles ? 0 : panel.source_offset);

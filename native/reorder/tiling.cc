@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "io/checked_math.h"
+#include "policy/thresholds.h"
 
 namespace tilework {
 namespace {
@@ -36,8 +37,8 @@ class Tiler {
   Tiling run() {
     take_unit();
     tiling_.column_step = tiling_.unit_bytes;
-    row_bytes_ = std::max(row_bytes_, kFewestUnits * tiling_.unit_bytes);
-    column_bytes_ = std::max(column_bytes_, kFewestUnits * tiling_.unit_bytes);
+    row_bytes_ = at_least(row_bytes_, kFewestUnits.times(tiling_.unit_bytes));
+    column_bytes_ = at_least(column_bytes_, kFewestUnits.times(tiling_.unit_bytes));
     if (tiling_.unit_bytes < kCopiedUnitBytes) grow_lists();
     add_outer_loops();
     return std::move(tiling_);
@@ -151,12 +152,13 @@ class Tiler {
   // Whether `columns` take the next loop before `rows`: as long as they alone are shorter than a register.
   bool is_first(const Chain& columns, const Chain& rows) const {
     if (columns.ended || rows.ended) return rows.ended;
-    return columns_first_ && columns.direct % kRegisterBytes != 0;
+    return columns_first_ && columns.direct % kRegisterBytes.value != 0;
   }
 
   void grow(Chain& chain) {
     // A list is made once and ends with a block that is not full: the longer it is, the less both cost.
-    const int64_t wanted = chain.list.size() > 1 ? std::max(chain.wanted, kMaxListedBytes / 2) : chain.wanted;
+    const int64_t wanted =
+        chain.list.size() > 1 ? at_least(chain.wanted, kMaxListedBytes.over(2)) : chain.wanted;
     if (chain.bytes >= wanted && !is_uneven(chain)) chain.ended = true;
     if (chain.ended) return;
     Loop* next = loop_at(chain.reach, chain.stride);
@@ -185,17 +187,20 @@ class Tiler {
 
   // Of the next loop of a chain, all of which may stay in the tile.
   int64_t most_iterations(const Chain& chain) const {
-    if (chain.list.empty()) return std::max(kMaxEdgeBytes, kMaxEdgeUnits * tiling_.unit_bytes) / chain.bytes;
+    if (chain.list.empty()) {
+      const int64_t edge = at_least(kMaxEdgeUnits.value * tiling_.unit_bytes, kMaxEdgeBytes);
+      return edge / chain.bytes;
+    }
     const int64_t other = chain.owner == Owner::kColumns ? bytes_of(tiling_.rows) : row_bytes_;
-    const int64_t most = std::min(kMaxListedBytes, kMaxTileBytes * tiling_.unit_bytes / other);
+    const int64_t most = at_most(kMaxTileBytes.value * tiling_.unit_bytes / other, kMaxListedBytes);
     return most / chain.bytes;
   }
 
   // Rows of one loop that leave too much of their last register empty.
   static bool is_uneven(const Chain& chain) {
-    const int64_t moved = ceil_div(chain.bytes, kBlockRowBytes) * kBlockRowBytes;
+    const int64_t moved = ceil_div(chain.bytes, kBlockRowBytes.value) * kBlockRowBytes.value;
     return chain.owner == Owner::kRows && chain.list.size() == 1 && chain.bytes < kMaxEdgeBytes &&
-           100 * chain.bytes < kLeastRowPercent * moved;
+           100 * chain.bytes < kLeastRowPercent.times(moved);
   }
 
   // `count`, rounded down so that each block of the chain is a whole number of cache lines, if one fits.
@@ -241,7 +246,7 @@ class Tiler {
                                       [](const Tiling::Outer& outer) { return outer.loop.lookup != kNone; });
     if (looks_up) return;
     const auto distance = [=](const Tiling::Outer& outer) {
-      return std::min(std::abs(outer.loop.source_stride), kFarStepBytes);
+      return at_most(std::abs(outer.loop.source_stride), kFarStepBytes);
     };
     const auto is_farther = [&](const Tiling::Outer& a, const Tiling::Outer& b) {
       return distance(a) > distance(b);
@@ -254,7 +259,7 @@ class Tiler {
         std::any_of(tiling_.outer.begin(), tiling_.outer.end(),
                     [&](const Tiling::Outer& outer) { return is_farther(last, outer); });
     if (moves_inside && last.loop.destination_stride == piece && piece < kLongPieceBytes) {
-      const int64_t inner = std::min(kLongPieceBytes / piece, last.loop.count);
+      const int64_t inner = at_most(last.loop.count, kLongPieceBytes.over(piece));
       Tiling::Outer block = last;
       block.loop.count = inner;
       if (last.loop.count % inner == 0 || last.block_of != Tiling::Outer::BlockOf::kNone) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layout/join.h"
+#include "policy/thresholds.h"
 #include "reorder/cost_model.h"
 
 namespace tilework {
@@ -62,8 +63,8 @@ struct Tiling {
 
 // `element_bytes` is 1, 2, 4, 8 or 16. Blocks of rows and of columns have the fewest iterations of their
 // first loop that reach `row_bytes` and `column_bytes`.
-Tiling tiling_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes = kTileEdgeBytes,
-                 int64_t column_bytes = kTileEdgeBytes);
+Tiling tiling_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes = kTileEdgeBytes.value,
+                 int64_t column_bytes = kTileEdgeBytes.value);
 
 // Destination bytes over which a tile reaches: ranges that begin and end at multiples of them cut no tile.
 int64_t reach_of(const Tiling& tiling);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "cpu/features.h"
+#include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
 #include "reorder/kernels.h"
 #include "reorder/panel_steps.h"
@@ -20,7 +21,7 @@ constexpr int64_t kPieces = kLineBytes / kPieceTapBytes;
 constexpr int64_t kPieceBytes = kPieceTapBytes * kTaps;
 constexpr __mmask64 kPieceMask = (uint64_t{1} << kPieceBytes) - 1;
 // Of one tap, that a panel has at most.
-constexpr int64_t kMostLines = 16;
+constexpr int64_t kMostLines = kMostWindowLines.value;
 
 // From which byte of one or two registers each byte of a line comes.
 using Order = std::array<uint8_t, kLineBytes>;
@@ -114,6 +115,7 @@ struct Places {
 // The source has pieces.
 template <int64_t kSize, bool kStreams>
 void write_lines(const Panel& panel, const Places& places) {
+  TILEWORK_WAY(kStreams ? "windows: lines, streamed" : "windows: lines");
   const __m512i eight_taps = load_order(Orders<kSize>::kEightTaps);
   const __m512i ninth_tap = load_order(Orders<kSize>::kNinthTap);
   const bool is_ordered = places.from_pieces == nullptr;
@@ -147,6 +149,7 @@ void write_lines(const Panel& panel, const Places& places) {
 // The destination has pieces.
 template <int64_t kSize>
 void write_pieces(const Panel& panel, const Places& places) {
+  TILEWORK_WAY("windows: pieces");
   const bool is_ordered = places.to_pieces == nullptr;
   const __m512i order = is_ordered ? __m512i{} : load_order(*places.to_pieces);
   at_steps(panel, [&](const uint8_t* source, uint8_t* destination) {
@@ -206,8 +209,7 @@ class Windows {
   // Places are listed once for all steps, which costs as much as to move a tile. Of a tile that is put
   // together in a buffer there is one.
   static bool has_many_steps(const Panel& panel) {
-    constexpr int64_t kMany = 4;
-    return kSize < 4 && panel.inner.count * panel.outer.count >= kMany;
+    return kSize < 4 && panel.inner.count * panel.outer.count >= kFewestWindowSteps;
   }
 
   static Edge near_of(const PanelShape& shape) {
@@ -219,7 +221,7 @@ class Windows {
   static bool make_lines(int64_t near, int64_t far) {
     if (near != kTaps && near != 8 && near != 16) return false;
     const int64_t line = kLineBytes / kSize * kTaps / near;
-    return far % line == 0 && far / line <= kMostLines;
+    return far % line == 0 && far / line <= kMostWindowLines;
   }
 
   // The taps of a window are columns, which follow each other in the source.

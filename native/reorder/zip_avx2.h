@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "policy/thresholds.h"
 #include "reorder/panel_steps.h"
 #include "reorder/registers_avx2.h"
 
@@ -15,6 +16,7 @@ namespace {
 // Interleaves a few rows whose units follow each other without gaps in the destination.
 template <class T, int kCount>
 void zip_rows(const Panel& panel) {
+  TILEWORK_WAY("zip");
   const Panel one = merged(panel);
   constexpr int64_t kSize = sizeof(T);
   constexpr int64_t kWidth = 32 / kSize;
@@ -41,6 +43,7 @@ void zip_rows(const Panel& panel) {
 // Deinterleaves a few columns whose units follow each other without gaps in the source.
 template <class T, int kCount>
 void unzip_columns(const Panel& panel) {
+  TILEWORK_WAY("unzip");
   const Panel one = merged(panel);
   constexpr int64_t kSize = sizeof(T);
   constexpr int64_t kWidth = 32 / kSize;

@@ -22,6 +22,16 @@ const KINDS = {
     folder: 'build-native-threads',
     options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DTILEWORK_SANITIZE=thread'],
   },
+  // Counts ways and comparisons (native/policy/thresholds.h); -O1, as counting is what takes the time.
+  counting: {
+    folder: 'build-native-counting',
+    options: [
+      '-DCMAKE_BUILD_TYPE=Release',
+      '-DCMAKE_CXX_FLAGS_RELEASE=-O1',
+      '-DTILEWORK_WARNINGS_AS_ERRORS=OFF',
+      '-DTILEWORK_COUNT_WAYS=ON',
+    ],
+  },
   // Release, as it is shipped. GCC 12 reports false warnings in std::string, so warnings are not errors here.
   arm64: {
     folder: 'build-native-arm64',

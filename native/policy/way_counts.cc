@@ -1,0 +1,71 @@
+// Counts of comparisons and ways, written at the end of a process to the file that TILEWORK_WAYS_FILE names,
+// one a line: "comparison NAME FILE:LINE LESS EQUAL MORE" and "way COUNT NAME". Compiled for counting builds
+// only.
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "policy/thresholds.h"
+
+namespace tilework {
+namespace {
+
+struct Outcomes {
+  int64_t less = 0;
+  int64_t equal = 0;
+  int64_t more = 0;
+};
+
+// Never destroyed: threads may count while the process ends.
+struct Counts {
+  std::mutex mutex;
+  std::map<std::tuple<std::string_view, std::string_view, uint32_t>, Outcomes> comparisons;
+  std::map<std::string_view, int64_t> ways;
+};
+
+void write_counts();
+
+Counts& counts() {
+  static Counts* const kCounts = [] {
+    std::atexit(write_counts);
+    return new Counts;
+  }();
+  return *kCounts;
+}
+
+void write_counts() {
+  const char* path = std::getenv("TILEWORK_WAYS_FILE");
+  if (path == nullptr) return;
+  std::FILE* file = std::fopen(path, "w");
+  if (file == nullptr) return;
+  for (const auto& [key, outcomes] : counts().comparisons) {
+    const auto& [name, source, line] = key;
+    std::fprintf(file, "comparison %s %s:%u %lld %lld %lld\n", std::string(name).c_str(),
+                 std::string(source).c_str(), line, static_cast<long long>(outcomes.less),
+                 static_cast<long long>(outcomes.equal), static_cast<long long>(outcomes.more));
+  }
+  for (const auto& [name, count] : counts().ways)
+    std::fprintf(file, "way %lld %s\n", static_cast<long long>(count), std::string(name).c_str());
+  std::fclose(file);
+}
+
+}  // namespace
+
+void count_comparison(const Quantity& quantity, const Threshold& threshold) {
+  const std::lock_guard lock(counts().mutex);
+  Outcomes& outcomes = counts().comparisons[{threshold.name, quantity.at.file_name(), quantity.at.line()}];
+  (quantity.value < threshold.value   ? outcomes.less
+   : quantity.value > threshold.value ? outcomes.more
+                                      : outcomes.equal)++;
+}
+
+void count_way(const char* name) {
+  const std::lock_guard lock(counts().mutex);
+  ++counts().ways[name];
+}
+
+}  // namespace tilework
