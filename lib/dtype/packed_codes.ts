@@ -16,6 +16,12 @@ export function packedByteLength(dtype: Dtype, elements: number): number {
   return ((elements - tail) / GROUP) * ((GROUP * bits) / 8) + Math.ceil((tail * bits) / 8)
 }
 
+/** The bits of the last byte of `elements` packed elements that belong to elements; 0xff where they fill it. */
+export function lastByteMask(dtype: Dtype, elements: number): number {
+  const bits = ((elements % GROUP) * DTYPES[dtype].bits) % 8
+  return bits === 0 ? 0xff : 2 ** bits - 1
+}
+
 /** Where an element is in packed storage. */
 export interface ElementPlace {
   /** Bytes that contain it. */

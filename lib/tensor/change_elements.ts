@@ -2,10 +2,11 @@
 import { MemorySource } from '../bytes/memory.js'
 import { type ElementStep, isScaling, type ScalingStep } from '../dtype/cast_step.js'
 import { TileworkError } from '../errors.js'
+import { parseLayout } from '../layout/parse_layout.js'
 import { ConstantTensor, elementPattern } from './constant.js'
 import { StoredTensor } from './dense.js'
 import { FusedTensor } from './fused.js'
-import { JoinedTensor, scalingOfPart } from './joined.js'
+import { inLayout, JoinedTensor, scalingOfPart } from './joined.js'
 import type { Region } from './region.js'
 import type { DenseTensor } from './tensor.js'
 
@@ -53,7 +54,9 @@ function changeConstant(tensor: DenseTensor, step: ElementStep): StoredTensor | 
   const changed = change(new StoredTensor(one), isScaling(step) ? { ...step, blocks: [1] } : step)
   const { name, shape, storage } = tensor
   const element = elementPattern(changed.bytesSync(), step.to)
-  return new ConstantTensor(element, { dtype: step.to, shape, name, layout: storage.layout })
+  const constant = new ConstantTensor(element, { dtype: step.to, shape, name })
+  // Some layouts have holes with 4-bit types alone.
+  return inLayout(constant, parseLayout(storage.layout))
 }
 
 /**

@@ -3,7 +3,7 @@ import { checkRange } from '../bytes/check_range.js'
 import type { ByteSource } from '../bytes/source.js'
 import { unfilledBytes } from '../bytes/view_limit.js'
 import { DTYPES, type Dtype } from '../dtype/dtypes.js'
-import { packedByteLength, storeCode } from '../dtype/packed_codes.js'
+import { lastByteMask, packedByteLength, storeCode } from '../dtype/packed_codes.js'
 import type { Layout } from '../layout/layout.js'
 import { StoredTensor, type StoredTensorInit } from './dense.js'
 import { sizeOf } from './shape.js'
@@ -17,7 +17,7 @@ export class ConstantTensor extends StoredTensor {
     element: Uint8Array,
     { dtype, shape, name, layout }: Pick<StoredTensorInit, 'dtype' | 'shape' | 'name' | 'layout'>,
   ) {
-    const source = new ConstantSource(element, packedByteLength(dtype, sizeOf(shape)))
+    const source = new ConstantSource(element, dtype, sizeOf(shape))
     super({ source, start: 0, dtype, shape, ...(name !== undefined && { name }), ...(layout && { layout }) })
     this.element = element
   }
@@ -43,10 +43,12 @@ class ConstantSource implements ByteSource {
   readonly byteLength: number
   readonly label = 'a constant'
   readonly #element: Uint8Array
+  readonly #lastByteMask: number
 
-  constructor(element: Uint8Array, byteLength: number) {
+  constructor(element: Uint8Array, dtype: Dtype, count: number) {
     this.#element = element
-    this.byteLength = byteLength
+    this.byteLength = packedByteLength(dtype, count)
+    this.#lastByteMask = lastByteMask(dtype, count)
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
@@ -66,6 +68,13 @@ class ConstantSource implements ByteSource {
 
   readIntoSync(start: number, target: Uint8Array): void {
     checkRange(start, start + target.byteLength, this.byteLength, this.label)
+    this.#repeatElement(start, target)
+    const isEnd = target.byteLength > 0 && start + target.byteLength === this.byteLength
+    // Bits behind the last element are zero, as in all packed storage: digests and comparisons of bytes include them.
+    if (isEnd) target[target.byteLength - 1]! &= this.#lastByteMask
+  }
+
+  #repeatElement(start: number, target: Uint8Array): void {
     const element = this.#element
     if (element.every((byte) => byte === element[0])) {
       target.fill(element[0]!)
