@@ -9,12 +9,13 @@ import { modelOfNode } from './onnx_model.mjs'
 const ONNXRUNTIME_TYPES = ['float32', 'uint8', 'int8', 'float16']
 
 /**
- * Dimensions and permutation of the Transpose; undefined where a layout has holes or digits of several axes.
+ * Dimensions and permutation of the Transpose; undefined where a layout has holes, digits of several axes or no digits.
  * @returns {{ dims: number[], permutation: number[] } | undefined}
  */
 export function transposeOf({ shape, from, to, dtype }) {
   const [source, destination] = [from, to].map((name) => parseLayout(name).storage(shape, { dtype }))
   const isDense = ({ elements, digits }) =>
+    digits !== undefined &&
     elements === shape.reduce((product, extent) => product * extent, 1) &&
     digits.every(({ positions }) => positions.length === 1)
   if (!isDense(source) || !isDense(destination)) return undefined

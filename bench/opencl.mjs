@@ -88,9 +88,9 @@ async function fromFile(bus, { dtype, shape, from, to }, { id, unifiedMemory }, 
   const folder = mkdtempSync(join(tmpdir(), 'tilework-bench-'))
   try {
     const path = join(folder, 'in.npy')
-    const { byteLength, digits } = parseLayout(from).storage(shape, { dtype })
+    const { byteLength, elements } = parseLayout(from).storage(shape, { dtype })
     const bytes = new Uint8Array(byteLength).fill(1)
-    await save(path, asTensor({ dtype, shape: digits.map(({ radix }) => radix), bytes: () => bytes }))
+    await save(path, asTensor({ dtype, shape: [elements], bytes: () => bytes }))
     const file = await open(path)
     const lazy = onDevice(reorder(asLayout(file.tensors.at(0), from, shape), to), id)
     const target = new Uint8Array(lazy.storage.byteLength)

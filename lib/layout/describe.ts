@@ -42,7 +42,7 @@ export function describeLayout(layout: Layout): string[] {
   return [
     headline(definition),
     ...(hasAnyRank(definition) ? [] : [`Memory order, outermost first: ${definition.order}.`]),
-    ...describeDigits(layout).map(({ digit, meaning }) => `${digit}: ${meaning}.`),
+    ...describeDigits(definition.digits).map(({ digit, meaning }) => `${digit}: ${meaning}.`),
     ...paddingSentences(definition),
     ...definition.constraints.map((constraint) => `It needs ${formatConstraint(constraint)}.`),
     ...definition.notes,
@@ -53,12 +53,8 @@ export function describeLayout(layout: Layout): string[] {
   ]
 }
 
-/**
- * Each digit of the offset, outermost first, with its meaning; none for `row_major` and `column_major`. The element type
- * matters for layouts that store 4-bit types in another order.
- */
-export function describeDigits(layout: Layout, dtype?: DtypeName): { digit: string; meaning: string }[] {
-  const digits = rulesFor(defineLayout(layout.name), dtype && resolveDtype(dtype))
+/** Each digit of an offset, outermost first, with its meaning. */
+export function describeDigits(digits: readonly DigitRule[]): { digit: string; meaning: string }[] {
   const names = digitNames(digits)
   return digits.map((digit, position) => ({ digit: names[position]!, meaning: describeDigit(digit, digits) }))
 }

@@ -17,7 +17,7 @@ import {
   sharedBytes,
 } from './memory_rows.js'
 import { offsetInStorage } from './offset.js'
-import { blockChain, drawnValues, overviewDigits } from './overview.js'
+import { blockChain, digitsCaption, drawnValues, overviewDigits } from './overview.js'
 import { workExample } from './worked_example.js'
 
 /** Most rows of memory in a drawing; more do not fit a screen. */
@@ -121,7 +121,7 @@ function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions)
   const pictures = picturesOf(layout, shape, options)
   const picture = pictures[0]!
   const memoryLeft = MARGIN + TENSOR_WIDTH + 48
-  const overview = drawOverview(layout, picture, options, OVERVIEW_TOP)
+  const overview = drawOverview(layout, picture, OVERVIEW_TOP)
   const top = OVERVIEW_TOP + overview.height + TITLE_HEIGHT
   const tensor = drawTensor(picture, MARGIN, top)
   let memoryHeight = 0
@@ -180,11 +180,10 @@ const STEP = 62
 const OVERVIEW_ROW = 28
 
 /** One row of boxes for each digit, and the chain of the blocks. */
-function drawOverview(layout: Layout, { storage }: MemoryPicture, options: DrawOptions, top: number): Drawn {
-  const digits = overviewDigits(layout, storage, options.dtype)
+function drawOverview(layout: Layout, { storage }: MemoryPicture, top: number): Drawn {
+  const digits = overviewDigits(layout, storage)
   if (digits.length === 0) return { svg: [], width: 0, height: 0 }
-  const title = 'Overview: the digits of the offset, outermost first; an arrow is a step in slots'
-  const svg = [text(MARGIN, top, title, { size: 13, weight: 600 })]
+  const svg = [text(MARGIN, top, `Overview: the digits ${digitsCaption(storage)}`, { size: 13, weight: 600 })]
   const left = MARGIN + Math.max(...digits.map(({ name }) => name.length)) * 7.5 + 14
   const chains = digits.map(({ radix, stride }, row) => {
     const labels = drawnValues(radix).map((value) => (value === 'gap' ? value : String(value)))

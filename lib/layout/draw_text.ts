@@ -4,7 +4,8 @@
  */
 import { orderFor } from './describe.js'
 import { checkDrawing, type DrawOptions } from './draw_options.js'
-import { hasAnyRank, type Layout, type LayoutStorage } from './layout.js'
+import { type DrawnStorage, drawnStorage } from './drawn_storage.js'
+import { hasAnyRank, type Layout } from './layout.js'
 import {
   blockPicture,
   blocksOf,
@@ -17,7 +18,7 @@ import {
   type PictureLimits,
   sharedBytes,
 } from './memory_rows.js'
-import { blockChain, drawnValues, type OverviewDigit, overviewDigits } from './overview.js'
+import { blockChain, digitsCaption, drawnValues, type OverviewDigit, overviewDigits } from './overview.js'
 import { workExample } from './worked_example.js'
 
 /** Most rows of a memory that is drawn whole: what a screen shows below the overview. */
@@ -48,7 +49,7 @@ export function drawLayoutText(layout: Layout, shape: readonly number[], options
 
 function drawText(layout: Layout, shape: readonly number[], options: DrawOptions): string {
   const width = Math.min(400, Math.max(40, Math.floor(options.width ?? DEFAULT_WIDTH) || DEFAULT_WIDTH))
-  const storage = layout.storage(shape, options)
+  const storage = drawnStorage(layout, shape, options)
   const pictures = picturesOf(layout, shape, options, (maxRows, gap, firstDigit) => {
     const margin = marginOf(storage, firstDigit)
     return {
@@ -60,7 +61,7 @@ function drawText(layout: Layout, shape: readonly number[], options: DrawOptions
   return [
     ...headLines(layout, shape, options, storage),
     '',
-    ...overviewLines(layout, storage, options, width),
+    ...overviewLines(layout, storage, width),
     ...(storage.elements === 0
       ? ['(no slots: the tensor is empty)']
       : pictures.flatMap(({ picture, gap }, position) => [
@@ -78,7 +79,7 @@ function drawText(layout: Layout, shape: readonly number[], options: DrawOptions
 }
 
 /** Offset, two gaps, and the coordinates that a row may share: those of the drawn digits but the innermost. */
-function marginOf({ digits, extents, elements }: LayoutStorage, firstDigit: number): number {
+function marginOf({ digits, extents, elements }: DrawnStorage, firstDigit: number): number {
   const drawn = digits.slice(firstDigit).filter(({ radix }) => radix > 1)
   const innermost = drawn.at(-1)?.positions ?? []
   const axes = new Set(drawn.flatMap(({ positions }) => positions))
@@ -124,7 +125,7 @@ function headLines(
   layout: Layout,
   shape: readonly number[],
   options: DrawOptions,
-  { elements, byteLength, extents }: LayoutStorage,
+  { elements, byteLength, extents }: DrawnStorage,
 ): string[] {
   const used = extents.reduce((count, extent) => count * extent, 1)
   const lines = [
@@ -136,13 +137,8 @@ function headLines(
   return lines
 }
 
-function overviewLines(
-  layout: Layout,
-  storage: LayoutStorage,
-  options: DrawOptions,
-  width: number,
-): string[] {
-  const digits = overviewDigits(layout, storage, options.dtype)
+function overviewLines(layout: Layout, storage: DrawnStorage, width: number): string[] {
+  const digits = overviewDigits(layout, storage)
   if (digits.length === 0) return []
   const nameWidth = Math.max(...digits.map(({ name }) => name.length))
   const chains = digits.map((digit) => valueChain(digit))
@@ -153,12 +149,7 @@ function overviewLines(
     if (isShort || meaning === '') return [`${line}   ${meaning}`.trimEnd()]
     return [line.trimEnd(), `  ${' '.repeat(nameWidth)}    ${meaning}`]
   })
-  return [
-    'Digits of the offset, outermost first; an arrow is a step in slots',
-    ...lines,
-    '',
-    ...chainLines(layout, storage, width),
-  ]
+  return [`Digits ${digitsCaption(storage)}`, ...lines, '', ...chainLines(layout, storage, width)]
 }
 
 /** `0 ─+16→ 1 ─+16→ 2 … 35` */
@@ -173,7 +164,7 @@ function valueChain({ radix, stride }: OverviewDigit): string {
     .join('')
 }
 
-function chainLines(layout: Layout, storage: LayoutStorage, width: number): string[] {
+function chainLines(layout: Layout, storage: DrawnStorage, width: number): string[] {
   const links = blockChain(layout, storage)
   if (links.length === 0) return []
   const { count, slots, noun } = blocksOf(storage)

@@ -33,8 +33,12 @@ export interface LayoutStorage {
   readonly elements: number
   /** Bytes of the storage: `ceil(elements * bits / 8)`. */
   readonly byteLength: number
-  /** Outermost first. The storage is a dense row-major array of shape `digits.map(d => d.radix)`. */
-  readonly digits: readonly Digit[]
+  /**
+   * Outermost first. The offset of an element is Horner's rule over them, and the storage is a dense row-major array of shape
+   * `digits.map(d => d.radix)`. Omitted where no one list describes all elements: in `iy_xs_os_xsv2_osv8__ao32`,
+   * `iy_xs_os_xsv2_osv16__ao32` and their grouped forms with an odd X above 1, whose last column has another order.
+   */
+  readonly digits?: readonly Digit[]
   /** Extents of all axes of the layout, without padding: the given shape with ones appended. */
   readonly extents: readonly number[]
   /** The description that the native planner takes, over `extents`. */

@@ -4,8 +4,9 @@
  * does not depend on the size of the tensor.
  */
 import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
-import { formatDigit } from './digit_rule.js'
-import type { Digit, Layout, LayoutStorage, StorageOptions } from './layout.js'
+import { type DigitRule, formatDigit } from './digit_rule.js'
+import { type DrawnStorage, drawnStorage } from './drawn_storage.js'
+import type { Digit, Layout, StorageOptions } from './layout.js'
 import { coordinateInStorage } from './offset.js'
 
 /** A contiguous range of slots. */
@@ -29,7 +30,7 @@ export interface MemoryGroup {
 
 /** A layout bound to a shape, ready to draw. */
 export interface MemoryPicture {
-  readonly storage: LayoutStorage
+  readonly storage: DrawnStorage
   /** Cells in a full row. */
   readonly rowLength: number
   /** Cells between two visible gaps of a row. */
@@ -73,7 +74,7 @@ export function memoryPicture(
   options: StorageOptions,
   limits: PictureLimits,
 ): MemoryPicture {
-  const storage = layout.storage(shape, options)
+  const storage = drawnStorage(layout, shape, options)
   const names = axisNames(layout, storage)
   const longest = storage.extents.map((extent) => Math.max(0, extent - 1))
   const labels = {
@@ -81,7 +82,7 @@ export function memoryPicture(
     longest,
   }
   const row = chooseRow(storage, labels, limits, 0)
-  const digitsInGroupTitle = chooseGroup(storage.digits, row)
+  const digitsInGroupTitle = chooseGroup(storage, row)
   const shared = visibleAxes(storage).filter((axis) => !row.axes.includes(axis))
   const { groups, slotsShown } = readGroups(
     storage,
@@ -114,7 +115,7 @@ export function blockPicture(
   limits: PictureLimits,
   index: number,
 ): MemoryPicture {
-  const storage = layout.storage(shape, options)
+  const storage = drawnStorage(layout, shape, options)
   const names = axisNames(layout, storage)
   const { firstDigit, slots, count, noun } = blocksOf(storage)
   const { low, high } = blockRanges(storage, index)
@@ -145,7 +146,7 @@ export function blockPicture(
 
 function pictureOf(
   layout: Layout,
-  storage: LayoutStorage,
+  storage: DrawnStorage,
   row: RowChoice,
   rows: Pick<MemoryPicture, 'groups' | 'omittedSlots' | 'isBlock'>,
 ): MemoryPicture {
@@ -210,7 +211,7 @@ export interface Blocks {
 const MAX_PLAIN_BLOCK = 256
 
 /** The digits that count inside blocks; in a layout without blocks as many digits as a drawing shows at a glance. */
-export function blocksOf({ digits, elements }: LayoutStorage): Blocks {
+export function blocksOf({ digits, elements }: DrawnStorage): Blocks {
   let firstDigit = digits.length
   while (firstDigit > 0 && !isTop(digits, firstDigit - 1)) firstDigit--
   const isPlain = slotsBelow(digits, firstDigit) === 1
@@ -230,7 +231,7 @@ export function blocksOf({ digits, elements }: LayoutStorage): Blocks {
 const MAX_LABELLED_SLOTS = 4096
 
 /** The first and the last index of each axis among the elements of a block; Infinity and -1 without elements. */
-function blockRanges(storage: LayoutStorage, index: number): { low: number[]; high: number[] } {
+function blockRanges(storage: DrawnStorage, index: number): { low: number[]; high: number[] } {
   const { slots } = blocksOf(storage)
   const low = storage.extents.map(() => Number.POSITIVE_INFINITY)
   const high = storage.extents.map(() => -1)
@@ -245,7 +246,7 @@ function blockRanges(storage: LayoutStorage, index: number): { low: number[]; hi
 }
 
 /** The elements of a block by the ranges of their indices: `f16–31 y0 x2`; `holes` for a block without elements. */
-export function blockLabel(storage: LayoutStorage, names: readonly string[], index: number): string {
+export function blockLabel(storage: DrawnStorage, names: readonly string[], index: number): string {
   const axes = visibleAxes(storage)
   const { low, high } = blockRanges(storage, index)
   if (axes.length === 0) return ''
@@ -256,7 +257,7 @@ export function blockLabel(storage: LayoutStorage, names: readonly string[], ind
 }
 
 /** Prefixes of an index: letters, or `d0=`, `d1=` … for a layout of any rank. */
-export function axisNames(layout: Layout, storage: LayoutStorage): string[] {
+export function axisNames(layout: Layout, storage: DrawnStorage): string[] {
   return storage.extents.map((_, axis) => layout.axes[axis] ?? `d${axis}=`)
 }
 
@@ -269,7 +270,7 @@ function labelOf(
   return axes.map((axis) => `${names[axis]}${coordinate[axis]}`).join(names[0]?.endsWith('=') ? ' ' : gap)
 }
 
-function visibleAxes({ extents, digits }: LayoutStorage): number[] {
+function visibleAxes({ extents, digits }: DrawnStorage): number[] {
   const long = extents.flatMap((extent, axis) => (extent > 1 ? [axis] : []))
   const blocked = digits.filter(({ radix }) => radix > 1).flatMap(({ positions }) => positions)
   return extents.flatMap((_, axis) => (long.includes(axis) || blocked.includes(axis) ? [axis] : []))
@@ -300,7 +301,7 @@ interface RowChoice {
 
 /** Adds digits from the innermost outwards while the row fits, then a part of the first digit that does not fit. */
 function chooseRow(
-  storage: LayoutStorage,
+  storage: DrawnStorage,
   labels: Labels,
   limits: PictureLimits,
   firstDigit: number,
@@ -350,12 +351,15 @@ function largestPart(radix: number, fits: (count: number) => boolean): number {
   return maxCount
 }
 
-/** Number of outer digits in the title of a group: up to the last slice, or all but the last two digits. */
-function chooseGroup(digits: readonly Digit[], row: RowChoice): number {
+/**
+ * Number of outer digits in the title of a group: up to the last slice, or all but the last two digits, as far as they hold
+ * for all elements.
+ */
+function chooseGroup({ digits, commonDigits }: DrawnStorage, row: RowChoice): number {
   const lastSlice = digits.findLastIndex(({ weight, radix }, position) => {
     return radix > 1 && weight > 1 && position < row.firstDigit
   })
-  let count = lastSlice >= 0 ? lastSlice + 1 : row.firstDigit - 1
+  let count = Math.min(commonDigits, lastSlice >= 0 ? lastSlice + 1 : row.firstDigit - 1)
   // A title above every row would hide the blocks, so a group has at least two rows.
   while (count > 0 && slotsBelow(digits, count) < 2 * row.length) count--
   return Math.max(0, count)
@@ -365,7 +369,7 @@ export function slotsBelow(digits: readonly Digit[], position: number): number {
   return digits.slice(position).reduce((slots, { radix }) => slots * radix, 1)
 }
 
-function groupTitle(storage: LayoutStorage, count: number, offset: number): string {
+function groupTitle(storage: DrawnStorage, count: number, offset: number): string {
   const parts: string[] = []
   for (let position = 0; position < count; position++) {
     if (storage.digits[position]!.radix === 1) continue
@@ -375,10 +379,15 @@ function groupTitle(storage: LayoutStorage, count: number, offset: number): stri
 }
 
 /** The arithmetic of a digit: `f/16`, `y`, `f%16`, `(o/4)%8`; `d0` in a layout of any rank. */
-export function digitName(storage: LayoutStorage, position: number): string {
-  const { axes, positions, weight, radix } = storage.digits[position]!
-  if (axes === '') return `d${positions[0]}`
-  return formatDigit({ axes, weight, radix: isTop(storage.digits, position) ? 'extent' : radix }, true)
+export function digitName(storage: DrawnStorage, position: number): string {
+  const { axes, positions } = storage.digits[position]!
+  return axes === '' ? `d${positions[0]}` : formatDigit(ruleOf(storage.digits, position), true)
+}
+
+/** The rule that a digit is bound from. */
+export function ruleOf(digits: readonly Digit[], position: number): DigitRule {
+  const { axes, weight, radix } = digits[position]!
+  return { axes, weight, radix: isTop(digits, position) ? 'extent' : radix }
 }
 
 /** Whether a digit counts to the end of its axes; the others count inside a block. */
@@ -402,7 +411,7 @@ interface RowTexts {
 const ROWS_SCANNED = 16
 
 function readGroups(
-  storage: LayoutStorage,
+  storage: DrawnStorage,
   row: RowChoice,
   range: { readonly start: number; readonly slots: number },
   { maxRows }: PictureLimits,
@@ -435,7 +444,7 @@ function isEmpty(row: MemoryRow): boolean {
 }
 
 function readRow(
-  storage: LayoutStorage,
+  storage: DrawnStorage,
   offset: number,
   slots: number,
   shared: (coordinate: readonly number[]) => string,
@@ -448,7 +457,7 @@ function readRow(
 }
 
 /** The channel axis if there is one; else the first blocked axis; else the axis before the last two. */
-function chooseColourAxis(layout: Layout, { digits, extents }: LayoutStorage): number {
+function chooseColourAxis(layout: Layout, { digits, extents }: DrawnStorage): number {
   const isLong = (axis: number) => (extents[axis] ?? 1) > 1
   const channel = [...'fogi']
     .map((letter) => layout.axes.indexOf(letter))

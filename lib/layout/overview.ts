@@ -2,10 +2,10 @@
  * The overview of a drawing: each digit of the offset with the step in memory from one of its values to the next, and the
  * order in which blocks follow each other.
  */
-import type { DtypeName } from '../dtype/dtypes.js'
 import { describeDigits } from './describe.js'
-import type { Layout, LayoutStorage } from './layout.js'
-import { axisNames, blockLabel, blocksOf, digitName, slotsBelow } from './memory_rows.js'
+import type { DrawnStorage } from './drawn_storage.js'
+import { hasAnyRank, type Layout } from './layout.js'
+import { axisNames, blockLabel, blocksOf, digitName, ruleOf, slotsBelow } from './memory_rows.js'
 
 /** A digit of the offset with more than one value. */
 export interface OverviewDigit {
@@ -22,11 +22,17 @@ export interface OverviewDigit {
 /** A block in the chain of blocks, or a gap between two that are not neighbours. */
 export type ChainLink = { readonly offset: number; readonly label: string } | 'gap'
 
+/** What the list of digits shows, for a sentence that starts with them. */
+export function digitsCaption({ digits, commonDigits }: DrawnStorage): string {
+  const where = commonDigits < digits.length ? ' in every column but the last' : ''
+  return `of the offset${where}, outermost first; an arrow is a step in slots`
+}
+
 /** Outermost first; none for a storage without slots. */
-export function overviewDigits(layout: Layout, storage: LayoutStorage, dtype?: DtypeName): OverviewDigit[] {
+export function overviewDigits(layout: Layout, storage: DrawnStorage): OverviewDigit[] {
   const { digits, elements } = storage
   if (elements === 0) return []
-  const described = describeDigits(layout, dtype)
+  const described = hasAnyRank(layout) ? [] : describeDigits(digits.map((_, at) => ruleOf(digits, at)))
   const { firstDigit } = blocksOf(storage)
   return digits.flatMap(({ radix }, position) => {
     if (radix === 1) return []
@@ -46,7 +52,7 @@ export function drawnValues(radix: number, most = 3): (number | 'gap')[] {
  * The first blocks in memory order, the first one after each step of an outer digit, and the last one; none where there is
  * one block.
  */
-export function blockChain(layout: Layout, storage: LayoutStorage): ChainLink[] {
+export function blockChain(layout: Layout, storage: DrawnStorage): ChainLink[] {
   const { firstDigit, slots, count } = blocksOf(storage)
   if (count < 2) return []
   const outer = storage.digits.slice(0, firstDigit).filter(({ radix }) => radix > 1)

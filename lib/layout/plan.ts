@@ -286,8 +286,11 @@ class BoundLayouts implements JoinedLayouts {
 }
 
 /** Number of index values of an axis that a storage has slots for; a lower bound where axes are fused. */
-function slotsOf({ digits }: LayoutStorage, axis: number): number {
-  return digits.reduce((slots, { positions, radix }) => (positions.includes(axis) ? slots * radix : slots), 1)
+function slotsOf({ side }: LayoutStorage, axis: number): number {
+  const counts = side.pieces.map(({ digits }) =>
+    digits.reduce((slots, { axes, radix }) => (axes.includes(axis) ? slots * radix : slots), 1),
+  )
+  return Math.max(...counts)
 }
 
 /** A copy of the options, each read once. */

@@ -45,13 +45,20 @@ export function bindStorage(
     : bindDigits(layout, rulesFor(layout, dtype), full.padded)
   const radices = digits.map((digit) => digit.radix)
   const elements = product(radices, () => `shape [${shape}] in ${layout.name}`)
-  const side = {
-    lower: full.lower,
-    upper: full.upper,
-    pieces: bindPieces(layout, digits, full.padded),
+  const pieces = bindPieces(layout, digits, full.padded)
+  const side = { lower: full.lower, upper: full.upper, pieces: pieces.map(nativePiece), elements }
+  return {
     elements,
+    byteLength: byteLength(elements, bits),
+    ...(pieces.length === 1 && { digits: pieces[0]!.digits }),
+    extents: full.extents,
+    side,
   }
-  return { elements, byteLength: byteLength(elements, bits), digits, extents: full.extents, side }
+}
+
+/** The shape of a storage as a dense row-major array: the radices of its digits, or one axis where it has no digits. */
+export function arrayShape({ digits, elements }: LayoutStorage): readonly number[] {
+  return digits?.map(({ radix }) => radix) ?? [elements]
 }
 
 function elementBits(dtype: Dtype | undefined): number {
@@ -214,25 +221,27 @@ function shortNumber(value: bigint): string {
   return digits.length > 40 ? `about 10^${digits.length - 1}` : digits
 }
 
+/** The digits of the elements whose padded index along `axis` is in `[lo, hi)`. */
+interface Piece extends Omit<NativePiece, 'digits'> {
+  readonly digits: readonly Digit[]
+}
+
 /** One digit list; two where the last index of an odd axis has its own (S2). */
-function bindPieces(
-  layout: LayoutDefinition,
-  digits: readonly Digit[],
-  padded: readonly number[],
-): NativePiece[] {
-  const everything = { axis: 0, lo: 0, hi: Number.MAX_SAFE_INTEGER, digits: digits.map(nativeDigit) }
+function bindPieces(layout: LayoutDefinition, digits: readonly Digit[], padded: readonly number[]): Piece[] {
+  const everything = { axis: 0, lo: 0, hi: Number.MAX_SAFE_INTEGER, digits }
   const rule = layout.lastColumn
   if (rule === undefined) return [everything]
   const axis = layout.axes.indexOf(rule.axis)
   const extent = padded[axis]!
   if (extent % 2 === 0) return [everything]
   const slice = digits.findIndex((digit) => digit.axes === rule.axis)
-  const last = [...digits.slice(0, slice + 1), ...bindDigits(layout, rule.digits, padded)].map(nativeDigit)
+  const last = [...digits.slice(0, slice + 1), ...bindDigits(layout, rule.digits, padded)]
   const body = { ...everything, axis, hi: extent - 1 }
   const column = { axis, lo: extent - 1, hi: Number.MAX_SAFE_INTEGER, digits: last }
   return extent === 1 ? [column] : [body, column]
 }
 
-function nativeDigit({ positions, radix, weight }: Digit): NativePiece['digits'][number] {
-  return { axes: positions, radix, weight }
+function nativePiece(piece: Piece): NativePiece {
+  const digits = piece.digits.map(({ positions, radix, weight }) => ({ axes: positions, radix, weight }))
+  return { ...piece, digits }
 }

@@ -251,10 +251,13 @@ export class FusedSource implements ByteSource {
   }
 }
 
-/** Bytes that one iteration of each loop over the destination's digits writes, outermost first; none is 0. */
-function iterationBytesOf({ digits }: LayoutStorage, bits: number): number[] {
+/**
+ * Bytes that one iteration of each loop over the destination's digits writes, outermost first; none is 0. A last column with
+ * digits of its own counts like the columns before it.
+ */
+function iterationBytesOf({ side }: LayoutStorage, bits: number): number[] {
   let elements = 1
-  const sizes = [...digits].reverse().map(({ radix }) => {
+  const sizes = [...side.pieces[0]!.digits].reverse().map(({ radix }) => {
     const size = (elements * bits) / 8
     elements *= radix
     return size

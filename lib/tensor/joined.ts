@@ -235,11 +235,12 @@ export function scalingOfPart(
 function rowsOf({ parts, axis, layout }: JoinedRecipe): number | undefined {
   const { dtype } = parts[0]!
   const whole = layout.storage(joinedShape(parts, axis), { dtype })
-  if (whole.side.pieces.length !== 1) return undefined
-  const at = whole.digits.findIndex(({ positions }) => positions.includes(axis))
-  const joined = whole.digits[at]
+  if (!whole.digits) return undefined
+  const { digits } = whole
+  const at = digits.findIndex(({ positions }) => positions.includes(axis))
+  const joined = digits[at]
   if (joined?.positions.length !== 1) return undefined
-  const rows = whole.digits.slice(0, at).reduce((product, { radix }) => product * radix, 1)
+  const rows = digits.slice(0, at).reduce((product, { radix }) => product * radix, 1)
   let radix = 0
   let own = layout.storage(parts[0]!.shape, { dtype })
   for (const [number, part] of parts.entries()) {
@@ -248,15 +249,12 @@ function rowsOf({ parts, axis, layout }: JoinedRecipe): number | undefined {
     if (!isAsBefore) own = layout.storage(part.shape, { dtype })
     const isLast = number === parts.length - 1
     const isAlike =
-      own.side.pieces.length === 1 &&
-      own.digits.length === whole.digits.length &&
-      own.digits.every((digit, i) =>
-        i === at ? digit.weight === joined.weight : isSame(digit, whole.digits[i]!),
-      )
+      own.digits?.length === digits.length &&
+      own.digits.every((digit, i) => (i === at ? digit.weight === joined.weight : isSame(digit, digits[i]!)))
     const isWhole = isLast || part.shape[axis]! % joined.weight === 0
     const chunkBits = rows === 0 ? 0 : (own.elements / rows) * DTYPES[dtype].bits
     if (!isAlike || !isWhole || chunkBits % 8 !== 0) return undefined
-    radix += own.digits[at]!.radix
+    radix += own.digits![at]!.radix
   }
   return radix === joined.radix ? rows : undefined
 }

@@ -117,7 +117,8 @@ export interface BoundLayout extends LayoutFacts {
   readonly elements: number
   readonly logicalElements: number
   readonly byteLength: number
-  readonly digits: readonly { readonly text: string; readonly radix: number }[]
+  /** Omitted where no one list describes all elements; a note of the layout says which differ. */
+  readonly digits?: readonly { readonly text: string; readonly radix: number }[]
   /** Slots in a row of the drawing and in a block: products of innermost digits. */
   readonly rowLength: number
   readonly blockLength: number

@@ -379,7 +379,7 @@ describe('the real files', THIRD_PARTY, () => {
         const options = ['--layout', 'b_fs_yx_fsv16', '--tensor', `#${index}`]
         const { undo } = await runJson<ConvertJson>(['convert', path, blocked, ...options])
         const { digits } = parseLayout('b_fs_yx_fsv16').storage(original.shape)
-        expect((await storedIn(blocked))[0]!.shape).toEqual(digits.map(({ radix }) => radix))
+        expect((await storedIn(blocked))[0]!.shape).toEqual(digits!.map(({ radix }) => radix))
         const back = inFolder(`back-${index}-${basename(path)}`)
         const from = ['--from-layout', 'b_fs_yx_fsv16', '--shape', original.shape.join(',')]
         await runJson(['convert', blocked, back, ...from, '--tensor', '#0'])

@@ -15,7 +15,7 @@ interface LayoutJson {
   readonly shape: number[]
   readonly elements: number
   readonly byteLength: number
-  readonly digits: { readonly axes: string; readonly radix: number; readonly weight: number }[]
+  readonly digits?: { readonly axes: string; readonly radix: number; readonly weight: number }[]
   readonly offsets: number[]
 }
 
@@ -36,7 +36,10 @@ describe('layout --offsets --json agrees with the layout vectors', () => {
     const bytes = new Uint8Array(new BigUint64Array(result.offsets.map(BigInt)).buffer)
     expect(result.shape).toEqual(record.shape)
     expect(result.elements).toBe(record.padded_count)
-    expect(result.digits.reduce((product, { radix }) => product * radix, 1)).toBe(record.padded_count)
+    // The last column of an odd X has another order; test/layout/properties.test.ts lists the layouts.
+    if (result.digits) {
+      expect(result.digits.reduce((product, { radix }) => product * radix, 1)).toBe(record.padded_count)
+    } else expect(record.format).toMatch(/^g?iy_xs_os_xsv2_osv/)
     expect(result.offsets).toHaveLength(record.logical_count)
     expect(result.offsets.slice(0, 32)).toEqual(record.first_offsets)
     expect(createHash('sha256').update(bytes).digest('hex')).toBe(record.offsets_sha256)

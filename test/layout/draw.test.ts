@@ -64,6 +64,21 @@ describe('drawLayoutText', () => {
     )
   })
 
+  // Catches digits, group titles and an example that are false for the last column.
+  it('says where the last column has other digits, and titles groups by digits of all columns', () => {
+    const layout = parseLayout('iy_xs_os_xsv2_osv8__ao32')
+    const three = drawLayoutText(layout, [33, 1, 1, 3], { width: 200 })
+    const caption = 'of the offset in every column but the last, outermost first'
+    expect(three).toContain(`Digits ${caption}`)
+    expect(drawLayoutSvg(layout, [33, 1, 1, 3])).toContain(`digits ${caption}`)
+    const titles = [...three.matchAll(/── (.*) ──/g)].map(([, title]) => title)
+    expect(titles).toEqual(['x/2 = 0', 'x/2 = 1'])
+    expect(drawLayoutText(layout, [33, 1, 1, 4])).toContain('Digits of the offset, outermost first')
+    const one = drawLayoutText(layout, [10, 1, 1, 1], { width: 200 })
+    expect(one).toMatch(/^ {2}o32 .* 31 +the position inside that block of o, 0 to 31$/m)
+    expect(one).toContain('o9 x0: x%2 = 0, o%32 = 9, so the offset is 0·32 + 9 = 9.')
+  })
+
   it('enlarges one block of a large memory, and a block with holes', () => {
     const text = drawLayoutText(parseLayout('b_fs_yx_fsv16'), [1, 40, 6, 6])
     expect(text).toContain('108 blocks of 16 slots in memory')

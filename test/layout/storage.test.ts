@@ -128,7 +128,7 @@ describe('storage', () => {
   it('appends ones to a shorter shape', () => {
     const storage = parseLayout('b_fs_yx_fsv16').storage([3, 19])
     expect(storage.extents).toEqual([3, 19, 1, 1])
-    expect(storage.digits.map(({ radix }) => radix)).toEqual([3, 2, 1, 1, 16])
+    expect(storage.digits!.map(({ radix }) => radix)).toEqual([3, 2, 1, 1, 16])
     expect(parseLayout('b_fs_yx_fsv16').offsetOf([3, 19], [1, 17])).toBe(49)
     expect(parseLayout('b_fs_yx_fsv16').coordinateOf([3, 19], 49)).toEqual([1, 17])
   })

@@ -319,6 +319,14 @@ describe('layouts', () => {
     if (elements <= 4096) expect(elementsFound).toBe(shape.reduce((all, extent) => all * extent, 1))
   })
 
+  // Catches digits on the page that are false for the last column.
+  it('omits the digits where no one list describes all elements', async () => {
+    const digitsOf = async (x: number) =>
+      (await api<BoundLayout>(`layout?name=iy_xs_os_xsv2_osv8__ao32&shape=5,1,1,${x}`)).digits
+    expect(await digitsOf(3)).toBe(undefined)
+    expect((await digitsOf(2))!.map(({ text }) => text)).toEqual(['i', 'y', 'x/2', 'o/8', 'x%2', 'o%8'])
+  })
+
   it('explains a reorder, and says what is wrong with a shape', async () => {
     const { text } = await api<{ text: string }>('explain?from=bfyx&to=byxf&shape=1,3,8,8&dtype=uint8')
     expect(text).toContain('bfyx to byxf')

@@ -39,8 +39,8 @@ type PlannedRecord =
   | { readonly kind: 'sparse'; readonly tensor: CooTensor; readonly shape: readonly number[] }
 
 /**
- * Plans a file of `tensors`. A blocked tensor is stored as the dense row-major array of its digits. The entries of a
- * sparse tensor are sorted; the last of several entries at one index stays.
+ * Plans a file of `tensors`. The storage of a blocked tensor is written as a row-major array. The entries of a sparse
+ * tensor are sorted; the last of several entries at one index stays.
  *
  * @throws TileworkError ERR_UNSUPPORTED for an element type without a BTF code, ERR_NO_DATA, ERR_ARGUMENT, ERR_COO_INDEX
  */

@@ -22,8 +22,8 @@ export interface NpyContent {
 }
 
 /**
- * Row-major data are C order and column-major data are Fortran order; neither is moved. A blocked tensor is stored as the
- * dense row-major array of its digits.
+ * Row-major data are C order and column-major data are Fortran order; neither is moved. The storage of a blocked tensor
+ * is written as a row-major array.
  *
  * @param format - name of the written format, for errors
  * @throws TileworkError ERR_UNSUPPORTED for an element type that numpy lacks, ERR_NO_DATA, ERR_ARGUMENT

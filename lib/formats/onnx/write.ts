@@ -82,7 +82,7 @@ const OPSET_OF_IR: readonly (readonly [ir: number, opset: number])[] = [
 ]
 
 /**
- * Plans a file. A blocked tensor is stored under the shape of its digits. Unnamed tensors of a model get the name
+ * Plans a file. The storage of a blocked tensor is written as a row-major array. Unnamed tensors of a model get the name
  * `tensor_<index>`.
  *
  * @throws TileworkError ERR_ARGUMENT for invalid options and equal names, ERR_UNSUPPORTED for tensors that a message

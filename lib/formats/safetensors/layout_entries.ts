@@ -1,12 +1,13 @@
 /**
- * Blocked tensors in a format of row-major arrays: the storage is written under the shape of its digits, and a metadata
- * entry describes it: `tilework.layout.<name>` = `{"layout": …, "shape": […], "lower": […], "upper": […]}`. Other readers
- * see a plain array and a text. An entry counts only when the layout stores exactly the shape in the file.
+ * Blocked tensors in a format of row-major arrays: the storage is written as one, and a metadata entry describes it:
+ * `tilework.layout.<name>` = `{"layout": …, "shape": […], "lower": […], "upper": […]}`. Other readers see a plain array and
+ * a text. An entry counts only when the layout stores exactly the shape in the file.
  */
 
 import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { parseLayout } from '../../layout/parse_layout.js'
+import { arrayShape } from '../../layout/storage.js'
 import { isPadded, isPlain } from '../../tensor/plain_storage.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
 import type { Report } from '../report.js'
@@ -72,12 +73,11 @@ function placementOf(text: string, dtype: Dtype, stored: readonly number[]): Pla
   const placement = { layout, shape, ...(isList(lower) && { lower }), ...(isList(upper) && { upper }) }
   try {
     // Refuses anything but counts, so that the lists hold numbers from here on.
-    const { digits } = parseLayout(layout).storage(shape, { dtype, ...placement })
-    const radices = digits.map((digit) => digit.radix)
-    if (radices.length === stored.length && radices.every((radix, at) => radix === stored[at])) {
+    const array = arrayShape(parseLayout(layout).storage(shape, { dtype, ...placement }))
+    if (array.length === stored.length && array.every((extent, at) => extent === stored[at])) {
       return placement
     }
-    return `${quote(layout)} stores [${shape}] as [${radices}]; the file has [${stored}]`
+    return `${quote(layout)} stores [${shape}] as [${array}]; the file has [${stored}]`
   } catch (error) {
     if (!(error instanceof TileworkError)) throw error
     return error.message.replace(/\.$/, '')

@@ -23,7 +23,7 @@ export const METADATA_KEY = '__metadata__'
 
 /**
  * Prefix of metadata keys that hold a tensor's layout; the tensor's name follows. The format itself has row-major arrays
- * only, so a blocked tensor is stored under the shape of its digits.
+ * only, so the storage of a blocked tensor is written as one.
  */
 export const LAYOUT_KEY_PREFIX = 'tilework.layout.'
 

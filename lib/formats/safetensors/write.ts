@@ -65,8 +65,8 @@ const DEFAULT_ALIGNMENT = 8
 const MAX_ALIGNMENT = 65_536
 
 /**
- * Plans a file of `tensors`, whose names must differ; where several have none, they get names. A blocked tensor is stored
- * as the dense row-major array of its digits, with a metadata entry that restores it on opening.
+ * Plans a file of `tensors`, whose names must differ; where several have none, they get names. The storage of a
+ * blocked tensor is written as a row-major array, with a metadata entry that restores the tensor on opening.
  *
  * @throws TileworkError ERR_UNSUPPORTED for an element type without a code; ERR_ARGUMENT for options, equal names and
  * conflicting metadata; ERR_NO_DATA; ERR_LIMIT for a header that is too long or too many shards; ERR_IO

@@ -1,6 +1,7 @@
 /** Layouts of any shape: what each slot of memory holds, where the elements of a plane are, and how a reorder runs. */
 import { DTYPES, type Dtype, resolveDtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
+import { drawnStorage } from '../../layout/drawn_storage.js'
 import type { Layout, StorageOptions } from '../../layout/layout.js'
 import { blocksOf, digitName } from '../../layout/memory_rows.js'
 import { coordinateInStorage, offsetInStorage } from '../../layout/offset.js'
@@ -42,7 +43,7 @@ function boundOf(parameters: Parameters): Bound {
 
 export function boundLayout(parameters: Parameters): BoundLayout {
   const { layout, shape, dtype, options } = boundOf(parameters)
-  const storage = layout.storage(shape, options)
+  const storage = drawnStorage(layout, shape, options)
   const { elements, byteLength, digits, extents } = storage
   const start = parameters.whole('start', 0, elements, 0)
   const count = Math.min(parameters.whole('count', 0, MAX_CELLS, 1024), elements - start)
@@ -55,7 +56,9 @@ export function boundLayout(parameters: Parameters): BoundLayout {
     ...(onednnTag !== undefined && { onednnTag }),
     ...{ aliases, notes, shape: extents, dtype, elements, byteLength },
     logicalElements: extents.reduce((all, extent) => all * extent, 1),
-    digits: digits.map(({ radix }, at) => ({ text: digitName(storage, at), radix })),
+    ...(storage.commonDigits === digits.length && {
+      digits: digits.map(({ radix }, at) => ({ text: digitName(storage, at), radix })),
+    }),
     rowLength: rowLengthOf(digits.map(({ radix }) => radix)),
     blockLength: blocksOf(storage).slots,
     ...{ start, cells },

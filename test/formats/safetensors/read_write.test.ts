@@ -317,6 +317,18 @@ describe('blocked tensors', () => {
     expect(await write([...tensors])).toEqual(file)
   })
 
+  // Catches a shape that claims an order which the last column does not have.
+  it('are stored as one axis where the layout has no digits, and restored', async () => {
+    const layout = 'iy_xs_os_xsv2_osv8__ao32'
+    const odd = make({ name: 'odd', dtype: 'uint8', shape: [5, 1, 1, 3], layout, bytes: counting(128) })
+    const file = await write([odd])
+    expect(JSON.parse(headerOf(file)).odd.shape).toEqual([128])
+    const { tensors, findings } = await readBytes(file)
+    expect(findings).toEqual([])
+    expect(tensors.at(0)).toMatchObject({ shape: [5, 1, 1, 3], storage: { layout } })
+    expect(await (tensors.at(0) as DenseTensor).bytes()).toEqual(await odd.bytes())
+  })
+
   it('keep their explicit padding', async () => {
     const padded = new StoredTensor({
       source: new MemorySource(counting(4 * 6 * 4)),

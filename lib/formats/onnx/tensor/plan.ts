@@ -56,7 +56,7 @@ export function segmentBytes(segment: WriteSegment): number {
 }
 
 /**
- * Plans a TensorProto. A blocked tensor is stored under the shape of its digits.
+ * Plans a TensorProto. The storage of a blocked tensor is written as a row-major array.
  *
  * @param raw - false: numbers are read and stored in the typed field
  * @param external - fields that locate external values, which are then not in the message

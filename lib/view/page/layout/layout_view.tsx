@@ -57,7 +57,9 @@ function LayoutSummary({ layout }: { layout: BoundLayout }) {
         ['slots', countText(elements)],
         ['holes', `${countText(holes)} (${numberText((100 * holes) / Math.max(1, elements))} %)`],
         ['bytes', `${countText(byteLength)} (${bytesText(byteLength)})`],
-        ['digits', digits.map(({ text, radix }) => `${text}: ${radix}`).join(' · ')],
+        ...(digits === undefined
+          ? []
+          : [['digits', digits.map(({ text, radix }) => `${text}: ${radix}`).join(' · ')] as const]),
         ...(onednnTag === undefined ? [] : [['oneDNN', onednnTag] as const]),
         ...(aliases.length === 0 ? [] : [['aliases', aliases.join(', ')] as const]),
         ...notes.map((note) => ['note', note] as const),
