@@ -1,5 +1,5 @@
 /**
- * The layouts of OpenVINO's GPU plugin as data (its `format` enum, 2025/2026 sources), aliases, the names of older
+ * The layouts of OpenVINO's GPU plugin as data (its `format` enum, as of 2026.4), aliases, the names of older
  * releases, and names that are refused.
  *
  * Adding a layout is one line of CATALOGUE. The line holds only what the grammar cannot derive from the name: order,
@@ -272,6 +272,8 @@ const CATALOGUE = {
   os_is_zyx_isa8_osv16_isv4: NO_CONSTANT,
   os_is_yx_osa4_isa8_osv8_isv4_swizzled_by_4: SWIZZLED,
   os_is_zyx_osa4_isa8_osv8_isv4_swizzled_by_4: SWIZZLED,
+  os_is_yx_osa2_isa8_osv16_isv4_swizzled_by_2: SWIZZLED,
+  os_is_zyx_osa2_isa8_osv16_isv4_swizzled_by_2: SWIZZLED,
   os_is_zyx_osa4_isa8_osv8_isv4: {},
   os_is_yx_osa4_isa8_osv8_isv4: {},
   os_is_yx_osv16_isv4: {},

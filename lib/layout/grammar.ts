@@ -190,6 +190,8 @@ function outerDigits(outer: readonly OuterToken[], blocks: readonly BlockToken[]
 
 /** Output channels that a swizzle permutes. */
 const SWIZZLED_CHANNELS = 32
+/** Sizes of the output-channel blocks of the plugin's swizzled layouts, outermost first. */
+const SWIZZLED_BLOCKS: readonly string[] = ['4,8', '2,16', '32']
 
 /**
  * `_swizzled_by_k` stores channel o where o' = 32·⌊o/32⌋ + (32/k)·(o mod k) + ⌊(o mod 32)/k⌋ would be. The upper part of a
@@ -198,8 +200,11 @@ const SWIZZLED_CHANNELS = 32
 function swizzledDigits(name: string, words: Words): DigitRule[] {
   const step = words.swizzle
   const sizes = blockSizes(words.blocks, 'o').join(',')
-  if ((step !== 2 && step !== 4) || (sizes !== '4,8' && sizes !== '32')) {
-    refuseName(name, 'a swizzle is by 2 or 4, and needs output-channel blocks of 4 and 8 or one of 32')
+  if ((step !== 2 && step !== 4) || !SWIZZLED_BLOCKS.includes(sizes)) {
+    refuseName(
+      name,
+      'a swizzle is by 2 or 4, and needs output-channel blocks of 4 and 8, 2 and 16, or one of 32',
+    )
   }
   return plainDigits(name, words).flatMap((digit) => {
     if (digit.axes !== 'o' || digit.radix === 'extent') return [digit]

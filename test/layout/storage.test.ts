@@ -48,8 +48,11 @@ describe('offsets', () => {
     ['os_is_yx_osv32_isv4_swizzled_by_4', 'os_is_yx_osv32_isv4', 4],
     ['os_is_yx_osa4_isa8_osv8_isv4_swizzled_by_4', 'os_is_yx_osa4_isa8_osv8_isv4', 4],
     ['os_is_yx_osa4_isa8_osv8_isv4_swizzled_by_2', 'os_is_yx_osa4_isa8_osv8_isv4', 2],
+    ['os_is_yx_osa2_isa8_osv16_isv4_swizzled_by_2', 'os_is_yx_osa2_isa8_osv16_isv4', 2],
+    ['os_is_zyx_osa2_isa8_osv16_isv4_swizzled_by_2', 'os_is_zyx_osa2_isa8_osv16_isv4', 2],
+    ['os_is_yx_osa2_isa8_osv16_isv4_swizzled_by_4', 'os_is_yx_osa2_isa8_osv16_isv4', 4],
   ])('of %s equal the offsets of %s with permuted channels', (swizzled, plain, step) => {
-    const shape = [64, 5, 1, 2]
+    const shape = [64, 5, 1, 2, 3].slice(0, parseLayout(plain).axes.length)
     expectFormula(swizzled, shape, (o, ...others) => {
       const permuted = 32 * floor(o / 32) + (32 / step) * (o % step) + floor((o % 32) / step)
       return parseLayout(plain).offsetOf(shape, [permuted, ...others])
