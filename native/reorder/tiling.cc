@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "cpu/cache.h"
 #include "io/checked_math.h"
 #include "policy/thresholds.h"
 

@@ -51,7 +51,7 @@ int64_t write(int64_t phase, const std::vector<Tile>& tiles) {
 
 void test_tiles_that_follow_each_other() {
   for (int64_t phase : {0, 1, 32, 63}) {
-    for (int64_t bytes : {int64_t{1}, int64_t{63}, int64_t{64}, int64_t{100}, kMaxTileBytes}) {
+    for (int64_t bytes : {int64_t{1}, int64_t{63}, int64_t{64}, int64_t{100}, kMaxTileBytes.value}) {
       std::vector<Tile> tiles;
       for (int64_t i = 0; i < 9; ++i) tiles.push_back({i * bytes, bytes});
       const int64_t head = (kLineBytes - phase) % kLineBytes;

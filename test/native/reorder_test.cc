@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "check.h"
+#include "policy/thresholds.h"
 #include "reorder/kernels.h"
 #include "reorder_case.h"
 
@@ -85,6 +86,42 @@ void test_random_layouts(int rounds) {
   for (int i = 0; i < rounds && failures < 10; ++i) {
     const ReorderDescription description = random_description(layouts, i);
     if (is_small(description)) check_reorder(description, random);
+  }
+}
+
+// Blocks that are mostly padding, whose rows are read from zeros: as long as those zeros, and around that.
+// Every destination byte counts, those of the last block too, which is not complete.
+void test_long_rows_of_padding() {
+  std::mt19937_64 random(20261128);
+  for (const int bits : {8, 16, 32, 64}) {
+    const int64_t zeros = kZeroBytes.value * 8 / bits;
+    for (const int64_t pixels : {zeros - 1, zeros, zeros + 1, zeros + 9}) {
+      for (const auto& [batch, features] : {std::pair<int64_t, int64_t>{8, 2}, {8, 4}, {16, 2}}) {
+        const std::vector<int64_t> shape = {2, 1, 1, pixels};
+        ReorderDescription description{bits, shape, row_major(shape), row_major(shape)};
+        // bs_fs_yx_bsv<batch>_fsv<features>
+        description.to.pieces[0].digits = {{{0}, 1, batch},  {{1}, 1, features}, {{2}, 1, 1},
+                                           {{3}, pixels, 1}, {{0}, batch, 1},    {{1}, features, 1}};
+        description.to.elements = batch * features * pixels;
+        check_reorder(description, random);
+      }
+    }
+  }
+}
+
+// Rows that get padding are runs, of other units than their tile has: a run is moved together.
+void test_long_rows_with_padding() {
+  std::mt19937_64 random(20261129);
+  for (const int bits : {4, 8, 16, 32, 64, 128}) {
+    for (const auto& shape : {std::vector<int64_t>{1, 5003}, {7, 1025}, {300, 5}}) {
+      ReorderDescription description{bits, shape, row_major(shape), row_major(shape)};
+      description.to.upper[1] = 3;
+      description.to.pieces[0].digits[1].radix += 3;
+      description.to.elements = shape[0] * (shape[1] + 3);
+      check_reorder(description, random);
+      std::swap(description.from, description.to);
+      check_reorder(description, random);
+    }
   }
 }
 
@@ -824,6 +861,8 @@ int main(int count, char** arguments) {
   std::mt19937_64 random(7);
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 20000);
   test_random_tiles(count > 1 ? std::atoi(arguments[1]) / 10 : 1500);
+  test_long_rows_of_padding();
+  test_long_rows_with_padding();
   test_blocks_of_pixels();
   test_odd_channels();
   test_blocks_of_images();

@@ -4,8 +4,8 @@
 // what runs on large memory runs on little. Every destination is filled with a pattern before, and lies, as
 // the source does, next to a guard page.
 //
-// Reads one case per line: number, seed, and the reorder (read_description.h). Writes the number of cases to
-// standard output, and failures to standard error.
+// Reads one case per line, from a file or from standard input: number, seed, and the reorder
+// (read_description.h). Writes the number of cases to standard output, and failures to standard error.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <random>
@@ -345,11 +346,12 @@ class CaseCheck {
   uint8_t* source_ = nullptr;
 };
 
-int check_all(std::istream& input, int most_failures) {
+int check_all(std::istream& input) {
+  constexpr int kMostFailures = 20;
   Memory memory;
   Tally tally;
   DescriptionReader descriptions(input);
-  for (Case next; failures < most_failures && input >> next.number >> next.seed;) {
+  for (Case next; failures < kMostFailures && input >> next.number >> next.seed;) {
     next.description = descriptions.read();
     CaseCheck(next, memory, tally).run();
   }
@@ -365,5 +367,7 @@ int check_all(std::istream& input, int most_failures) {
 int main(int count, char** arguments) {
   std::ios::sync_with_stdio(false);
   for (int signal : {SIGSEGV, SIGBUS}) std::signal(signal, tilework::test::on_crash);
-  return tilework::test::check_all(std::cin, count > 1 ? std::atoi(arguments[1]) : 20);
+  if (count < 2) return tilework::test::check_all(std::cin);
+  std::ifstream file(arguments[1]);
+  return tilework::test::check_all(file);
 }

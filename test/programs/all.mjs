@@ -17,6 +17,11 @@ const STEPS = [
     command: ['npm', 'run', '--silent', 'test:exhaustive', '--', '--share', '0.02'],
   },
   {
+    name: 'reorders as large as those of users',
+    usualSeconds: 60,
+    command: ['npm', 'run', '--silent', 'test:sizes'],
+  },
+  {
     name: suite.length === 0 ? 'TypeScript suite' : `TypeScript suite: ${suite.join(' ')}`,
     usualSeconds: 300,
     command: ['npx', '--no-install', 'vitest', 'run', ...suite],

@@ -18,7 +18,7 @@ import { Copy, copySources } from './mutants/copy.mjs'
 import { draw, keyOf } from './mutants/drawn.mjs'
 import { excludedFile } from './mutants/excluded.mjs'
 import { findTool, mutantsOf, TOOL } from './mutants/generated.mjs'
-import { TESTS } from './mutants/test_runs.mjs'
+import { TESTS, writeSizesCases } from './mutants/test_runs.mjs'
 
 const EQUIVALENT = new URL('equivalent_mutants.json', import.meta.url)
 const SOURCE = /\.(?:cc|h)$/
@@ -50,6 +50,7 @@ copySources(ROOT, original)
 const files = selectedFiles()
 const explained = JSON.parse(readFileSync(EQUIVALENT, 'utf8'))
 const known = readResults()
+writeSizesCases(temporary)
 const copies = await prepareCopies()
 const results = await tryMutants()
 process.exitCode = summarize(results)

@@ -1,6 +1,8 @@
 /** The C++ tests that mutants are tried on, and one run of a test. */
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { runLimited } from './limited.mjs'
 
 /**
@@ -17,8 +19,9 @@ export const TESTS = {
   source_ranges: ['2000'],
   reorder_file: ['300'],
   reorder_cast: ['400'],
-  sizes: ['--cases', '3000'],
   reorder: ['4000'],
+  // Cases, which it reads from a file.
+  sizes: ['3000'],
 }
 
 /** As test/native/check.h prints a failed check; the first one is enough. */
@@ -28,6 +31,15 @@ const FAILED_CHECK = /does not hold\./
 const SECONDS_AT_LEAST = 10
 const TIMES_USUAL = 4
 const FIRST_RUN_SECONDS = 600
+
+let sizesFile
+
+/** Draws the cases of `sizes`, with the library of the checkout. @param {string} folder - where the file is made */
+export function writeSizesCases(folder) {
+  sizesFile = join(folder, 'sizes.txt')
+  const program = fileURLToPath(new URL('../sizes.mjs', import.meta.url))
+  execFileSync(process.execPath, [program, '--cases', ...TESTS.sizes, '--write', sizesFile])
+}
 
 /** The time after which a test counts as caught in a loop. @param {number} [usual] - seconds of an earlier run */
 export function maxSeconds(usual) {
@@ -51,7 +63,7 @@ export async function runTest(name, program, parent, usual) {
     maxSeconds: maxSeconds(usual),
     until: FAILED_CHECK,
   }
-  const ended = await runLimited(program, TESTS[name] ?? [], options)
+  const ended = await runLimited(program, name === 'sizes' ? [sizesFile] : (TESTS[name] ?? []), options)
   rmSync(cwd, { recursive: true, force: true })
   return ended
 }
