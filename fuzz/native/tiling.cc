@@ -118,6 +118,10 @@ void check(const LoopNest& nest, int64_t element_bytes, FuzzInput& input) {
   const Tiling tiling = tiling_of(nest, element_bytes, row_bytes, column_bytes);
   require(tiling.unit_bytes % element_bytes == 0, "a unit cuts an element");
   require(reach_of(tiling) >= tiling.unit_bytes, "a tile reaches less than its unit");
+  for (const TileLoop& row : tiling.rows) {
+    for (const TileLoop& column : tiling.columns)
+      require(row.variable == kNone || row.variable != column.variable, "rows and columns share a guard");
+  }
   std::vector<int64_t> counts;
   for (const Node& node : nest.nodes) counts.push_back(node.count);
   if (elements_of(counts, kMostIterations) < 0) return;

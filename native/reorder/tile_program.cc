@@ -89,13 +89,13 @@ class TileRun {
   // Of the first panel of the first tile.
   const char* first_leaf() {
     const TileState& state = state_now(nest_.all_zero);
-    return state.is_shared ? "units by guard" : state.panels.empty() ? "zeros" : state.panels[0].leaf.name;
+    return state.panels.empty() ? "zeros" : state.panels[0].leaf.name;
   }
 
  private:
   // Visits the first iteration of each segment of each loop.
   void foresee_at(size_t level, bool hole) {
-    if (foreseen_ >= kMostForeseen || kept_count() >= kKeptStates) return;
+    if (kept_count() >= kKeptStates) return;
     if (level == tiling_.outer.size()) {
       ++foreseen_;
       static_cast<void>(state_now(hole));
@@ -353,20 +353,10 @@ class TileRun {
                  const TailedSteps& outer, bool is_whole) {
     if (is_planning_ && !can_plan(state, inner, outer)) return planned_.reset();
     if (inner.tail.count > 0 || outer.tail.count > 0) return run_with_tails(state, s, d, inner, outer);
-    if (state.is_shared || !is_whole) {
-      for (int64_t o = 0; o < outer.count; ++o) {
-        const int64_t source = s + o * outer.source;
-        const int64_t destination = d + o * outer.destination;
-        if (!state.is_shared) {
-          TILEWORK_WAY("program: tiles that a range cuts");
-          run_cut(state, source, destination, inner);
-          continue;
-        }
-        TILEWORK_WAY("program: units by guard");
-        for (int64_t i = 0; i < inner.count; ++i) {
-          run_shared(state, source + i * inner.source, destination + i * inner.destination);
-        }
-      }
+    if (!is_whole) {
+      TILEWORK_WAY("program: tiles that a range cuts");
+      for (int64_t o = 0; o < outer.count; ++o)
+        run_cut(state, s + o * outer.source, d + o * outer.destination, inner);
       return;
     }
     if (is_staged(state, s, d, inner, outer)) return run_staged(state, s, d, inner, outer);
@@ -406,7 +396,7 @@ class TileRun {
 
   // Whether panels, and few, are all that tiles consist of.
   bool can_plan(const TileState& state, const Steps& inner, const Steps& outer) const {
-    if (!planned_ || state.is_shared || !state.zeros.empty()) return false;
+    if (!planned_ || !state.zeros.empty()) return false;
     const auto panels = static_cast<int64_t>(state.panels.size());
     const int64_t times = panels == 1 ? 1 : outer.count * ceil_div(inner.count, steps_together(state));
     return static_cast<int64_t>(planned_->size()) + panels * times <= kKeptPanels;
@@ -601,27 +591,6 @@ class TileRun {
     const int64_t end = d + panel.rows * panel.unit_bytes;
     move_bytes(s + panel.rows * panel.row_stride, end, panel.rest_bytes, true);
     move_bytes(0, end + panel.rest_bytes, panel.zero_bytes, false);
-  }
-
-  void run_shared(const TileState& state, int64_t s, int64_t d) {
-    for (size_t c = 0; c < state.columns.size(); ++c) {
-      for (size_t r = 0; r < state.rows.size(); ++r) {
-        bool written = true;
-        bool valid = state.rows[r].has_source && state.columns[c].has_source;
-        for (size_t v = 0; v < nest_.variables.size(); ++v) {
-          const int64_t index =
-              position_.index[v] + state.shared_rows.guard[v][r] + state.shared_columns.guard[v][c];
-          const Variable& variable = nest_.variables[v];
-          written = written && index >= variable.write_lo && index < variable.write_hi;
-          valid = valid && index >= variable.valid_lo && index < variable.valid_hi;
-        }
-        const Entry& row = state.rows[r];
-        const Entry& column = state.columns[c];
-        if (written)
-          move_bytes(s + row.source + column.source, d + row.destination + column.destination,
-                     tiling_.unit_bytes, valid);
-      }
-    }
   }
 
   // Bytes that both sides keep together, as far as they lie in the range.

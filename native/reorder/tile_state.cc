@@ -22,15 +22,9 @@ class StateBuilder {
   void build(TileState& state, bool hole) {
     EdgeList rows = expand(tiling_.rows, position_.row_block);
     EdgeList columns = expand(tiling_.columns, position_.column_block);
-    state.is_shared = shares_cut_guard();
-    state.rows = filter(rows, tiling_.columns, hole, state.is_shared, true);
-    state.columns = filter(columns, tiling_.rows, hole, state.is_shared, false);
+    state.rows = filter(rows, tiling_.columns, hole, true);
+    state.columns = filter(columns, tiling_.rows, hole, false);
     state.span = span_of(state);
-    if (state.is_shared) {
-      state.shared_rows = std::move(rows);
-      state.shared_columns = std::move(columns);
-      return;
-    }
     std::stable_sort(state.rows.begin(), state.rows.end(),
                      [](const Entry& a, const Entry& b) { return a.destination < b.destination; });
     std::stable_sort(state.columns.begin(), state.columns.end(), [](const Entry& a, const Entry& b) {
@@ -88,28 +82,15 @@ class StateBuilder {
                         [](const StatePanel& panel) { return panel.shape.has_even_columns; });
   }
 
-  bool shares_cut_guard() const {
-    for (size_t v = 0; v < nest_.variables.size(); ++v) {
-      if (!context_.is_shared[v]) continue;
-      const Variable& variable = nest_.variables[v];
-      const int64_t reach = context_.reach[v];
-      for (int64_t bound : {variable.write_lo, variable.write_hi, variable.valid_lo, variable.valid_hi}) {
-        const int64_t left = bound - position_.index[v];
-        if (left > 0 && left <= reach) return true;
-      }
-    }
-    return false;
-  }
-
   // Entries that are written. Guards that the other list advances are the other list's.
   std::vector<Entry> filter(const EdgeList& list, const std::vector<TileLoop>& other, bool hole,
-                            bool is_shared, bool are_rows) {
+                            bool are_rows) {
     std::vector<Entry> kept;
     for (size_t i = 0; i < list.entries.size(); ++i) {
       bool written = true;
       bool valid = !hole;
-      for (size_t v = 0; v < nest_.variables.size() && !is_shared; ++v) {
-        if (touches(other, v) && !(context_.is_shared[v])) continue;
+      for (size_t v = 0; v < nest_.variables.size(); ++v) {
+        if (touches(other, v)) continue;
         const int64_t index = position_.index[v] + list.guard[v][i];
         const Variable& variable = nest_.variables[v];
         written = written && index >= variable.write_lo && index < variable.write_hi;
@@ -130,7 +111,7 @@ class StateBuilder {
         }
       }
       entry.has_source = valid;
-      if (written || is_shared) kept.push_back(entry);
+      if (written) kept.push_back(entry);
     }
     return kept;
   }
@@ -337,16 +318,12 @@ TileContext::TileContext(const LoopNest& nest_of, const Tiling& tiling_of, int e
       has_nibbles(element_bits < 8),
       leaves(table),
       reach(nest.variables.size(), 0),
-      is_shared(nest.variables.size(), false),
       looks_up(nest.lookups.size(), false) {
   for (const auto* list : {&tiling.rows, &tiling.columns}) {
     for (const TileLoop& loop : *list) {
       if (loop.variable != kNone) reach[loop.variable] += (loop.count - 1) * loop.weight;
       if (loop.lookup != kNone) looks_up[loop.lookup] = true;
     }
-  }
-  for (size_t v = 0; v < nest.variables.size(); ++v) {
-    is_shared[v] = touches(tiling.rows, v) && touches(tiling.columns, v);
   }
 }
 

@@ -34,8 +34,6 @@ struct TileContext {
   const Leaves& leaves;
   // Sum that the loops of the tile add to each variable at most.
   std::vector<int64_t> reach;
-  // Variables that both rows and columns advance.
-  std::vector<bool> is_shared;
   // Lookups that loops of the tile advance.
   std::vector<bool> looks_up;
 };
@@ -93,14 +91,10 @@ struct TileState {
   std::vector<ZeroRun> zeros;
   std::vector<int64_t> row_lists;
   std::vector<int64_t> column_lists;
-  // Where rows and columns share a guard that cuts the tile, units are moved one by one.
-  bool is_shared = false;
   std::vector<Entry> rows;
   std::vector<Entry> columns;
   // The columns that panels have: with those that lie in gaps.
   std::vector<Entry> panel_columns;
-  EdgeList shared_rows;
-  EdgeList shared_columns;
   // Bytes from the start of the tile in the destination to its last one.
   int64_t span = 0;
   // Listed columns, which lie anywhere in the span, fill all of it: streaming stores would complete lines of

@@ -6,10 +6,11 @@
  *   --seed 7         others
  *   --first 0        number of the first one
  *   --case 4711      one case
- *   --isa avx2       kernels of this instruction set at most
+ *   --isa avx2,…     so many cases with the kernels of each of these instruction sets; by default of the best one
  *   --arm64          run under qemu; skipped where it is missing
  *   --sanitize       run under the address and undefined-behaviour sanitizers
- *   --ways           count the ways that were taken and the comparisons with thresholds, and say what no case did
+ *   --ways           count the ways that were taken and the comparisons with thresholds, and say what no case did;
+ *                    by default with every instruction set
  *   --write FILE     write the cases to a file instead, for another program
  */
 import { spawn } from 'node:child_process'
@@ -43,7 +44,7 @@ const count = values.case === undefined ? numberOption('cases') : 1
 if (values.arm64) skipWithoutEmulator()
 
 const thresholds = readThresholds(join(ROOT, 'native', 'policy', 'thresholds.def'))
-const tally = { shapeless: 0 }
+const isas = values.isa?.split(',') ?? (values.ways && !values.arm64 ? everyIsa() : [undefined])
 if (values.write !== undefined) {
   await writeCases(createWriteStream(values.write))
 } else {
@@ -52,20 +53,23 @@ if (values.write !== undefined) {
   await run(join(folder, 'test', 'native', 'sizes'))
 }
 
+/** A set that this processor lacks stands for the best one that it has. */
+function everyIsa() {
+  return process.arch === 'x64' ? ['avx512', 'avx2', 'portable'] : ['neon', 'portable']
+}
+
 function numberOption(name) {
   const number = Number(values[name])
   if (Number.isInteger(number) && number >= 0 && number <= 2 ** 32) return number
   return fail(`--${name} is "${values[name]}"; it must be a whole number.`)
 }
 
-/** Lines of cases; those without a shape are counted. */
-function* lines() {
+/** Lines of cases, but for those without a shape. Each instruction set has others. */
+function* lines(isa) {
+  const drawn = seed + Math.max(isas.indexOf(isa), 0)
   for (let number = first; number < first + count; number++) {
-    const made = sizesCase(number, seed, thresholds)
-    if (made === undefined) {
-      tally.shapeless++
-      continue
-    }
+    const made = sizesCase(number, drawn, thresholds)
+    if (made === undefined) continue
     if (values.case !== undefined) console.log(`case ${number}: ${made.name}`)
     yield `${made.line}\n`
   }
@@ -78,25 +82,28 @@ async function writeCases(file) {
 }
 
 async function run(program) {
-  const started = performance.now()
   const scratch = mkdtempSync(join(tmpdir(), 'tilework-sizes-'))
   try {
-    const shards = Array.from({ length: count === 1 ? 1 : jobs() }, (_, at) =>
-      startShard(program, scratch, at),
-    )
-    await feed(shards)
-    report(await finish(shards), started)
-    if (values.ways) process.exitCode = reportWays(shards.map(({ ways }) => ways)) ? 0 : 1
+    const ways = []
+    for (const isa of isas) {
+      const started = performance.now()
+      const shards = Array.from({ length: count === 1 ? 1 : jobs() }, (_, at) =>
+        startShard(program, isa, join(scratch, `ways-${isa}-${at}`)),
+      )
+      await feed(shards, isa)
+      report(await finish(shards), isa, started)
+      ways.push(...shards.map((shard) => shard.ways))
+    }
+    if (values.ways) process.exitCode = reportWays(ways) ? 0 : 1
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
 }
 
-function startShard(program, scratch, at) {
+function startShard(program, isa, ways) {
   const [command, ...args] = values.arm64 ? [...EMULATOR, program] : [program]
-  const ways = join(scratch, `ways-${at}`)
   const env = { ...process.env, TILEWORK_WAYS_FILE: ways }
-  if (values.isa !== undefined) env.TILEWORK_MAX_ISA = values.isa
+  if (isa !== undefined) env.TILEWORK_MAX_ISA = isa
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], env })
   // The exit code of a shard that ends early, after too many failures, reports it.
   child.stdin.on('error', () => undefined)
@@ -108,8 +115,8 @@ function startShard(program, scratch, at) {
 }
 
 /** Gives each case to the shard that reads first: cases differ by a thousand times in size. */
-async function feed(shards) {
-  const source = lines()
+async function feed(shards, isa) {
+  const source = lines(isa)
   const feedOne = async (shard) => {
     for (let next = source.next(); !next.done; next = source.next()) {
       if (shard.child.exitCode !== null || shard.child.signalCode !== null) return
@@ -140,11 +147,11 @@ async function finish(shards) {
   return counts
 }
 
-function report(counts, started) {
-  const isa = values.arm64 ? 'neon' : (values.isa ?? process.env.TILEWORK_MAX_ISA ?? 'best')
+function report(counts, isa, started) {
+  const kernels = values.arm64 ? 'neon' : (isa ?? process.env.TILEWORK_MAX_ISA ?? 'the best one')
   console.log(
     `sizes: ${counts.get('cases')} cases passed (${counts.get('casts')} with casts, ${counts.get('files')} from files, ` +
-      `${tally.shapeless} without a shape, ${counts.get('refused')} refused), instruction set ${isa}, seed ${seed} ` +
+      `${counts.get('refused')} refused), instruction set: ${kernels}, seed ${seed} ` +
       `(${seconds(started)})`,
   )
 }

@@ -81,6 +81,10 @@ const KINDS = [
   { dtype: 'uint8', draw: imageCase },
   { dtype: 'uint32', draw: imageCase },
   { draw: paddedCase },
+  { dtype: 'uint8', draw: paddedCase },
+  { dtype: 'uint8', draw: croppedCase },
+  { dtype: 'uint16', draw: croppedCase },
+  { draw: turnedCase },
   ...repeated(3, { draw: freeCase }),
 ]
 
@@ -100,10 +104,18 @@ function powersCase(asked, random) {
   const whole = [...to.axes].map(() => 2 ** Math.floor(random() * 12))
   if (random() < 0.5) return boundCase(from, to, whole, undefined, asked, random)
   const shape = whole.map((extent) =>
-    random() < 0.5 ? extent : 1 + Math.floor(random() * Math.min(extent, 300)),
+    random() < 0.5 ? extent : 1 + Math.floor(random() * Math.min(extent, 400)),
   )
   const start = whole.map((extent, axis) => Math.floor(random() * (extent - shape[axis] + 1)))
   return boundCase(from, to, shape, { shape: whole, start, step: whole.map(() => 1) }, asked, random)
+}
+
+/** A part of rows that are a multiple of a page long, transposed. */
+function croppedCase(asked, random) {
+  const shape = [4 + Math.floor(random() * 60), 1 + Math.floor(random() * 700)]
+  const whole = [shape[0] + Math.floor(random() * 5), 4096 * (1 + Math.floor(random() * 3))]
+  const start = whole.map((extent, axis) => Math.floor(random() * (extent - shape[axis] + 1)))
+  return boundCase(parsed('yx'), parsed('xy'), shape, { shape: whole, start, step: [1, 1] }, asked, random)
 }
 
 /** Short rows that get padding, or lose it. */
@@ -118,6 +130,31 @@ function paddedCase(asked, random) {
   const padded = layout.storage(shape, { dtype: asked.dtype, ...padding })
   const [source, target] = random() < 0.7 ? [plain, padded] : [padded, plain]
   return { name: 'bfyx with padding', source, target }
+}
+
+/** A long axis, cut short, whose blocks are further apart than its elements are, around planes that are transposed. */
+function turnedCase(asked, random) {
+  const inner = pick([64, 300, 1000], random)
+  const blocks = 2 + Math.floor(random() * 3)
+  const side = pick([16, 64, 72], random)
+  const shape = [inner * (blocks - 1) + 1 + Math.floor(random() * inner), side, side]
+  const digits = [
+    { axes: [0], radix: inner, weight: 1 },
+    { axes: [0], radix: blocks, weight: inner },
+    { axes: [2], radix: side, weight: 1 },
+    { axes: [1], radix: side, weight: 1 },
+  ]
+  const plain = parsed('zyx').storage(shape, { dtype: asked.dtype })
+  const elements = inner * blocks * side * side
+  const none = shape.map(() => 0)
+  const pieces = [{ axis: 0, lo: 0, hi: Number.MAX_SAFE_INTEGER, digits }]
+  const turned = {
+    extents: shape,
+    side: { lower: none, upper: none, elements, pieces },
+    byteLength: Math.ceil((elements * DTYPES[asked.dtype]) / 8),
+  }
+  const [source, target] = random() < 0.7 ? [plain, turned] : [turned, plain]
+  return { name: 'blocks that are turned', source, target }
 }
 
 /** Kernels of convolutions: small windows, many channels. */
@@ -138,7 +175,8 @@ function weightsCase(asked, random) {
 function imageCase(asked, random) {
   const [planes, pixels] = [parsed('bfyx'), parsed('byxf')]
   const side = () => 60 + Math.floor(random() * 500)
-  const channels = asked.dtype === 'uint8' ? pick([3, 3, 4, 1], random) : 1 + Math.floor(random() * 140)
+  const channels =
+    asked.dtype === 'uint8' ? pick([3, 3, 4, 1], random) : 1 + Math.floor(random() * random() * 800)
   const shape = [
     1 + Math.floor(random() * 3),
     channels,
