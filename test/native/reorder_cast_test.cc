@@ -331,6 +331,31 @@ void test_unused_bits() {
   }
 }
 
+// Rows of 4-bit elements that start inside a byte are shifted a piece at a time, and each element has a scale
+// of its own: a piece must count from where it is.
+void test_long_rows_from_half_bytes() {
+  const int64_t row = 3001;
+  ReorderDescription description = plain(Dtype::kInt4, Dtype::kFloat32, {3, row});
+  description.slice = Slice{{3, row + 2}, {0, 1}, {1, 1}};
+  description.from = row_major(description.slice->shape);
+  ScalingDescription scaling;
+  scaling.kind = ScalingKind::kDequantize;
+  scaling.from = Dtype::kInt4;
+  scaling.blocks = {3, 1};
+  for (int64_t i = 0; i < row + 2; ++i) {
+    scaling.scales.push_back(static_cast<double>(i + 1));
+    scaling.offsets.push_back(0);
+  }
+  description.casts = {scaling};
+  std::mt19937_64 random(81);
+  const ReorderPlan plan(description);
+  const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
+  const std::vector<uint8_t> expected = expected_casts(description, plan, source.data());
+  std::vector<uint8_t> found(expected.size(), 0xA5);
+  plan.run(source.data(), found.data(), 0, plan.destination_bytes());
+  CHECK(found == expected);
+}
+
 void test_refusals() {
   ReorderDescription wrong = plain(Dtype::kInt8, Dtype::kFloat32, {4});
   wrong.element_bits = 16;
@@ -356,6 +381,7 @@ int main(int count, char** arguments) {
   test_holes();
   test_two_bits();
   test_unused_bits();
+  test_long_rows_from_half_bytes();
   test_refusals();
   return result();
 }

@@ -21,7 +21,7 @@ export const TESTS = {
   reorder_cast: ['400'],
   reorder: ['4000'],
   // Cases, which it reads from a file.
-  sizes: ['3000'],
+  sizes: ['1000'],
 }
 
 /** As test/native/check.h prints a failed check; the first one is enough. */
