@@ -39,26 +39,23 @@ struct Quantity {
       : value(number), at(where) {}
 };
 
-// Counts one comparison of a quantity with a threshold: less, equal or more.
-void count_comparison(const Quantity& quantity, const Threshold& threshold);
+// Counts one comparison of a quantity with a threshold, and gives its result.
+bool counted(const Quantity& quantity, const Threshold& threshold, bool result);
 // Counts a way that was taken.
 void count_way(const char* name);
 
 #define TILEWORK_COMPARISON(operation)                                                   \
   inline bool operator operation(const Quantity& quantity, const Threshold& threshold) { \
-    count_comparison(quantity, threshold);                                               \
-    return quantity.value operation threshold.value;                                     \
+    return counted(quantity, threshold, quantity.value operation threshold.value);       \
   }
 #define TILEWORK_WAY(name) ::tilework::count_way(name)
 #define TILEWORK_NAMED(name) , name
 
 inline int64_t at_most(const Quantity& quantity, const Threshold& threshold) {
-  count_comparison(quantity, threshold);
-  return std::min(quantity.value, threshold.value);
+  return counted(quantity, threshold, quantity.value > threshold.value) ? threshold.value : quantity.value;
 }
 inline int64_t at_least(const Quantity& quantity, const Threshold& threshold) {
-  count_comparison(quantity, threshold);
-  return std::max(quantity.value, threshold.value);
+  return counted(quantity, threshold, quantity.value < threshold.value) ? threshold.value : quantity.value;
 }
 
 #else

@@ -1,6 +1,6 @@
 // Counts of comparisons and ways, written at the end of a process to the file that TILEWORK_WAYS_FILE names,
-// one a line: "comparison NAME FILE:LINE LESS EQUAL MORE" and "way COUNT NAME". Compiled for counting builds
-// only.
+// one a line: "comparison NAME FILE:LINE LESS EQUAL MORE TRUE FALSE" and "way COUNT NAME". Compiled for
+// counting builds only.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -18,6 +18,9 @@ struct Outcomes {
   int64_t less = 0;
   int64_t equal = 0;
   int64_t more = 0;
+  // Results: that a comparison holds, or that a limit takes the place of a quantity.
+  int64_t is_true = 0;
+  int64_t is_false = 0;
 };
 
 // Never destroyed: threads may count while the process ends.
@@ -44,9 +47,10 @@ void write_counts() {
   if (file == nullptr) return;
   for (const auto& [key, outcomes] : counts().comparisons) {
     const auto& [name, source, line] = key;
-    std::fprintf(file, "comparison %s %s:%u %lld %lld %lld\n", std::string(name).c_str(),
+    std::fprintf(file, "comparison %s %s:%u %lld %lld %lld %lld %lld\n", std::string(name).c_str(),
                  std::string(source).c_str(), line, static_cast<long long>(outcomes.less),
-                 static_cast<long long>(outcomes.equal), static_cast<long long>(outcomes.more));
+                 static_cast<long long>(outcomes.equal), static_cast<long long>(outcomes.more),
+                 static_cast<long long>(outcomes.is_true), static_cast<long long>(outcomes.is_false));
   }
   for (const auto& [name, count] : counts().ways)
     std::fprintf(file, "way %lld %s\n", static_cast<long long>(count), std::string(name).c_str());
@@ -55,12 +59,14 @@ void write_counts() {
 
 }  // namespace
 
-void count_comparison(const Quantity& quantity, const Threshold& threshold) {
+bool counted(const Quantity& quantity, const Threshold& threshold, bool result) {
   const std::lock_guard lock(counts().mutex);
   Outcomes& outcomes = counts().comparisons[{threshold.name, quantity.at.file_name(), quantity.at.line()}];
   (quantity.value < threshold.value   ? outcomes.less
    : quantity.value > threshold.value ? outcomes.more
                                       : outcomes.equal)++;
+  ++(result ? outcomes.is_true : outcomes.is_false);
+  return result;
 }
 
 void count_way(const char* name) {

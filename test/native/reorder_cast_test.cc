@@ -10,6 +10,9 @@
 
 #include "changed_elements.h"
 #include "check.h"
+#include "cpu/isa.h"
+#include "guarded_memory.h"
+#include "reorder/nibbles.h"
 #include "reorder/parts.h"
 #include "reorder/reorder_file.h"
 #include "reorder/source_ranges.h"
@@ -213,6 +216,15 @@ void make_common(std::vector<uint8_t>& floats, Dtype to) {
   }
 }
 
+// Whether this processor has blocks that cast.
+bool has_cast_blocks() {
+#if defined(__x86_64__)
+  return can_run(Isa::kAvx2);
+#else
+  return false;
+#endif
+}
+
 // Types that are cast in registers: tiles of more and of less than a block, with tails, holes, rows that
 // share sets of the cache, and streamed; with special values and without them, which rounds in another way.
 void test_registers() {
@@ -232,6 +244,8 @@ void test_registers() {
           description.from = before;
           description.to = after;
           const ReorderPlan plan(description);
+          const bool is_in_registers = plan.reason().find("in the registers") != std::string::npos;
+          CHECK_IN(text(description.casts), is_in_registers == has_cast_blocks());
           for (const bool is_common : {false, true}) {
             std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
             if (is_common && from == Dtype::kFloat32) make_common(source, to);
@@ -356,6 +370,25 @@ void test_long_rows_from_half_bytes() {
   CHECK(found == expected);
 }
 
+// Pairs of rows of 4-bit elements that end with their memory: nothing behind them is read.
+void test_pairs_at_the_end_of_memory() {
+  const GuardedMemory memory(200);
+  std::mt19937_64 random(82);
+  for (const int64_t start : {0, 1}) {
+    for (int64_t count = 1; count <= 130; ++count) {
+      const int64_t bytes = (start + count + 1) / 2;
+      uint8_t* const row = memory.place(bytes, Against::kUpper);
+      for (int64_t i = 0; i < bytes; ++i) row[i] = static_cast<uint8_t>(random());
+      uint8_t pairs[160];
+      pair_nibbles(row, start, kNoNibbles, count, pairs);
+      bool is_right = true;
+      for (int64_t i = 0; i < count; ++i)
+        is_right = is_right && pairs[i] == packed_element(row, 4, start + i);
+      CHECK_IN(std::to_string(count) + " elements from " + std::to_string(start), is_right);
+    }
+  }
+}
+
 void test_refusals() {
   ReorderDescription wrong = plain(Dtype::kInt8, Dtype::kFloat32, {4});
   wrong.element_bits = 16;
@@ -382,6 +415,7 @@ int main(int count, char** arguments) {
   test_two_bits();
   test_unused_bits();
   test_long_rows_from_half_bytes();
+  test_pairs_at_the_end_of_memory();
   test_refusals();
   return result();
 }
