@@ -5,10 +5,7 @@
 //
 // Reads one case per line: number, seed, 1 or 0 for the oracle, and the reorder (read_description.h). Writes
 // the number of runs of each kernel to standard output, and failures to standard error.
-#include <unistd.h>
-
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -25,23 +22,14 @@
 #include "reorder/kernels.h"
 #include "reorder/parts.h"
 #include "reorder_case.h"
+#include "running_case.h"
 
 namespace tilework::test {
 namespace {
 
-// Name of the running case for the crash handler, which may not allocate.
-char running[200];
-
 void set_running(int64_t number, const char* kernel, const char* what) {
-  std::snprintf(running, sizeof(running), "case %lld: %s, %s\n", static_cast<long long>(number), kernel,
-                what);
-}
-
-void on_crash(int signal) {
-  constexpr std::string_view kWhat = "Access outside the source or destination in ";
-  (void)!write(STDERR_FILENO, kWhat.data(), kWhat.size());
-  (void)!write(STDERR_FILENO, running, std::strlen(running));
-  _exit(128 + signal);
+  std::snprintf(running_case, sizeof(running_case), "case %lld: %s, %s\n", static_cast<long long>(number),
+                kernel, what);
 }
 
 struct Case {
@@ -203,6 +191,6 @@ int check_all(std::istream& input) {
 
 int main() {
   std::ios::sync_with_stdio(false);
-  for (int signal : {SIGSEGV, SIGBUS}) std::signal(signal, tilework::test::on_crash);
+  tilework::test::report_crashes();
   return tilework::test::check_all(std::cin);
 }

@@ -6,11 +6,8 @@
 //
 // Reads one case per line, from a file or from standard input: number, seed, and the reorder
 // (read_description.h). Writes the number of cases to standard output, and failures to standard error.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -32,20 +29,11 @@
 #include "reorder/parts.h"
 #include "reorder/reorder_file.h"
 #include "reorder_case.h"
+#include "running_case.h"
 #include "temporary_folder.h"
 
 namespace tilework::test {
 namespace {
-
-// Name of the running case for the crash handler, which may not allocate.
-char running[100];
-
-void on_crash(int signal) {
-  constexpr std::string_view kWhat = "Access outside the source or destination in ";
-  (void)!write(STDERR_FILENO, kWhat.data(), kWhat.size());
-  (void)!write(STDERR_FILENO, running, std::strlen(running));
-  _exit(128 + signal);
-}
 
 struct Case {
   int64_t number = 0;
@@ -121,7 +109,7 @@ class CaseCheck {
       description.casts = changes_of(description);
     if (description.element_bits == 8 && below(4) == 0) description.casts = normalisation(description);
     if (below(6) == 0) add_usual_cast(description);
-    std::snprintf(running, sizeof(running), "case %lld\n", static_cast<long long>(case_.number));
+    std::snprintf(running_case, sizeof(running_case), "case %lld\n", static_cast<long long>(case_.number));
     if (!make_plan(description)) return;
     ++tally_.cases;
     tally_.casts += !description.casts.empty();
@@ -366,7 +354,7 @@ int check_all(std::istream& input) {
 
 int main(int count, char** arguments) {
   std::ios::sync_with_stdio(false);
-  for (int signal : {SIGSEGV, SIGBUS}) std::signal(signal, tilework::test::on_crash);
+  tilework::test::report_crashes();
   if (count < 2) return tilework::test::check_all(std::cin);
   std::ifstream file(arguments[1]);
   return tilework::test::check_all(file);

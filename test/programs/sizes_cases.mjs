@@ -41,10 +41,11 @@ export function readThresholds(file) {
   return [...rows].map(([, name, value, unit]) => ({ name, value: wholeNumber(value), unit }))
 }
 
-/** Products and shifts of whole numbers. */
+/** A number, or one that is shifted: "16 << 10". */
 function wholeNumber(text) {
-  if (!/^[\d\s*<()+-]+$/.test(text)) throw new Error(`the value ${text} of a threshold is not a number`)
-  return Number(new Function(`return ${text}`)())
+  const [number, shift = 0] = text.split('<<').map(Number)
+  if (!Number.isInteger(number * 2 ** shift)) throw new Error(`the value ${text} of a threshold is no number`)
+  return number * 2 ** shift
 }
 
 /**
