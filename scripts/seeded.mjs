@@ -15,6 +15,16 @@ export function generator(seed) {
   }
 }
 
+/** The seed of one of many cases, so that each can be repeated alone. */
+export function caseSeed(seed, number) {
+  return Math.floor(generator(Math.imul(seed, 0x9e3779b1) ^ number)() * 2 ** 32)
+}
+
+/** @param {readonly unknown[]} values @param {() => number} random - in [0, 1) */
+export function pick(values, random) {
+  return values[Math.floor(random() * values.length)]
+}
+
 /** Non-zero bytes, so that a hole or a lost block cannot pass for data. A linear congruential generator. */
 export function seededBytes(byteLength, seed) {
   const words = new Uint32Array(Math.ceil(byteLength / 4))

@@ -1,4 +1,4 @@
-// What the engine reckons with to choose tilings and stores. Its thresholds are in thresholds.def.
+// Costs of tilings, and the choice between cached and streaming stores. Thresholds: policy/thresholds.def.
 #pragma once
 
 #include <cstdint>

@@ -124,7 +124,6 @@ class CaseCheck {
  private:
   // Parameters take no more memory than the tensor, and reference casts, which are slow, are for small ones.
   Changes changes_of(const ReorderDescription& description) {
-    constexpr size_t kMostEntries = 50'000;
     constexpr int64_t kSlowElements = 20'000;
     constexpr int kTries = 10;
     const bool is_small = description.from.elements <= kSlowElements;
@@ -142,7 +141,6 @@ class CaseCheck {
 
   // Bytes to floats, as images become features: one scale and offset, or some along each axis.
   Changes normalisation(const ReorderDescription& description) {
-    constexpr size_t kMostEntries = 50'000;
     ScalingDescription scaling;
     do {
       scaling = random_scaling(ScalingKind::kAffine, Dtype::kUint8, Dtype::kFloat32,
@@ -321,6 +319,8 @@ class CaseCheck {
 
   int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }
 
+  // Scales of a large tensor.
+  static constexpr size_t kMostEntries = 50'000;
   // The source does not start at the start of the file.
   static constexpr int64_t kOffset = 100;
 

@@ -8,14 +8,13 @@
  *   --arm64        run under qemu; skipped where it is missing
  *   --sanitize     run under the address and undefined-behaviour sanitizers
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fail, jobs, seconds } from '../../scripts/toolchain.mjs'
-import { EMULATOR, skipWithoutEmulator } from './emulator.mjs'
+import { skipWithoutEmulator } from './emulator.mjs'
 import { caseCount, caseOf, isInShare, layoutPairs } from './exhaustive_cases.mjs'
 import { buildNativeTests } from './native_tests.mjs'
+import { runShards } from './shards.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -35,9 +34,13 @@ const folder = await buildNativeTests(kind, { targets: ['exhaustive'] })
 const started = performance.now()
 const pairs = layoutPairs()
 const tally = { pairs: new Set(), bits: new Map(), shapeless: 0 }
-const shards = Array.from({ length: values.case === undefined ? jobs() : 1 }, startShard)
-await feed()
-const kernels = await finish()
+const environments = Array.from({ length: values.case === undefined ? jobs() : 1 }, () => ({}))
+const program = join(folder, 'test', 'native', 'exhaustive')
+const { counts: kernels, failure } = await runShards(program, environments, lines(), {
+  emulated: values.arm64,
+})
+if (failure !== undefined)
+  fail(`exhaustive: failed (${failure}); repeat one case with --seed ${seed} --case NUMBER.`)
 report()
 
 function numberOption(name, min, max) {
@@ -46,22 +49,8 @@ function numberOption(name, min, max) {
   return fail(`--${name} is "${values[name]}"; it must be a number from ${min} to ${max}.`)
 }
 
-function startShard() {
-  const program = join(folder, 'test', 'native', 'exhaustive')
-  const [command, ...args] = values.arm64 ? [...EMULATOR, program] : [program]
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  // The exit code of a shard that ends early, after too many failures, reports it.
-  child.stdin.on('error', () => undefined)
-  const shard = { child, output: '', ended: once(child, 'close') }
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    shard.output += text
-  })
-  return shard
-}
-
-/** Distributes the cases over the shards, with backpressure. */
-async function feed() {
-  let next = 0
+/** Lines of cases; those without a shape are counted. */
+function* lines() {
   for (const number of numbers()) {
     const made = caseOf(pairs, number, seed)
     if (made === undefined) {
@@ -71,18 +60,8 @@ async function feed() {
     if (values.case !== undefined) console.log(`case ${number}: ${made.name}`)
     tally.pairs.add(made.name.slice(0, made.name.indexOf(',')))
     tally.bits.set(made.bits, (tally.bits.get(made.bits) ?? 0) + 1)
-    const { child, ended } = shards[next++ % shards.length]
-    if (child.exitCode !== null || child.signalCode !== null) break
-    if (!child.stdin.write(`${made.line}\n`)) await Promise.race([drained(child.stdin), ended])
+    yield made.line
   }
-  for (const { child } of shards) child.stdin.end()
-}
-
-/** Unlike `once`, ignores the error of a shard that has ended. */
-function drained(stream) {
-  return new Promise((resolve) => {
-    stream.once('drain', resolve)
-  })
 }
 
 function* numbers() {
@@ -91,23 +70,6 @@ function* numbers() {
   for (let number = 0; number < count; number++) {
     if (share === 1 || isInShare(number, seed, share)) yield number
   }
-}
-
-/** Counts how often each kernel ran; exits where a shard failed. */
-async function finish() {
-  const ends = await Promise.all(shards.map(({ ended }) => ended))
-  const bad = ends.find(([code]) => code !== 0)
-  if (bad !== undefined) {
-    fail(
-      `exhaustive: failed (${bad[1] ?? `exit code ${bad[0]}`}); repeat one case with --seed ${seed} --case NUMBER.`,
-    )
-  }
-  const runs = new Map()
-  for (const line of shards.flatMap(({ output }) => output.trim().split('\n'))) {
-    const [kernel, count] = line.split(' ')
-    runs.set(kernel, (runs.get(kernel) ?? 0) + Number(count))
-  }
-  return runs
 }
 
 function report() {

@@ -5,7 +5,7 @@
  */
 import { LAYOUT_NAMES, parseLayout } from '../../dist/index.js'
 import { reorderText } from '../../scripts/reorder_text.mjs'
-import { generator } from '../../scripts/seeded.mjs'
+import { caseSeed, generator, pick } from '../../scripts/seeded.mjs'
 
 const DTYPES = { uint4: 4, uint8: 8, uint16: 16, uint32: 32, float64: 64 }
 const SHAPES_PER_WIDTH = 12
@@ -65,10 +65,6 @@ export function caseOf(pairs, number, seed) {
 /** Whether a partial run contains the case. */
 export function isInShare(number, seed, share) {
   return generator(caseSeed(seed, number) ^ 0x5eed)() < share
-}
-
-function caseSeed(seed, number) {
-  return Math.floor(generator(Math.imul(seed, 0x9e3779b1) ^ number)() * 2 ** 32)
 }
 
 function findStorages(from, to, dtype, random) {
@@ -131,8 +127,4 @@ function blockOf(layout, axis) {
     blocks.set(key, block)
   }
   return block
-}
-
-function pick(values, random) {
-  return values[Math.floor(random() * values.length)]
 }

@@ -6,22 +6,22 @@
  *   --seed 7         others
  *   --first 0        number of the first one
  *   --case 4711      one case
- *   --isa avx2,…     so many cases with the kernels of each of these instruction sets; by default of the best one
+ *   --isa avx2,…     runs --cases cases for each of these instruction sets; default: the best one
  *   --arm64          run under qemu; skipped where it is missing
  *   --sanitize       run under the address and undefined-behaviour sanitizers
  *   --ways           count the ways that were taken and the comparisons with thresholds, and say what no case did;
  *                    by default with every instruction set
  *   --write FILE     write the cases to a file instead, for another program
  */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fail, jobs, ROOT, seconds } from '../../scripts/toolchain.mjs'
-import { EMULATOR, skipWithoutEmulator } from './emulator.mjs'
+import { skipWithoutEmulator } from './emulator.mjs'
 import { buildNativeTests } from './native_tests.mjs'
+import { runShards } from './shards.mjs'
 import { readThresholds, sizesCase } from './sizes_cases.mjs'
 import { reportWays } from './ways.mjs'
 
@@ -71,12 +71,12 @@ function* lines(isa) {
     const made = sizesCase(number, drawn, thresholds)
     if (made === undefined) continue
     if (values.case !== undefined) console.log(`case ${number}: ${made.name}`)
-    yield `${made.line}\n`
+    yield made.line
   }
 }
 
 async function writeCases(file) {
-  for (const line of lines()) if (!file.write(line)) await once(file, 'drain')
+  for (const line of lines()) if (!file.write(`${line}\n`)) await once(file, 'drain')
   file.end()
   await once(file, 'close')
 }
@@ -87,64 +87,22 @@ async function run(program) {
     const ways = []
     for (const isa of isas) {
       const started = performance.now()
-      const shards = Array.from({ length: count === 1 ? 1 : jobs() }, (_, at) =>
-        startShard(program, isa, join(scratch, `ways-${isa}-${at}`)),
-      )
-      await feed(shards, isa)
-      report(await finish(shards), isa, started)
-      ways.push(...shards.map((shard) => shard.ways))
+      const environments = Array.from({ length: count === 1 ? 1 : jobs() }, (_, at) => ({
+        TILEWORK_WAYS_FILE: join(scratch, `ways-${isa}-${at}`),
+        ...(isa !== undefined && { TILEWORK_MAX_ISA: isa }),
+      }))
+      const { counts, failure } = await runShards(program, environments, lines(isa), {
+        emulated: values.arm64,
+      })
+      if (failure !== undefined)
+        fail(`sizes: failed (${failure}); repeat one case with --seed ${seed} --case NUMBER.`)
+      report(counts, isa, started)
+      ways.push(...environments.map((each) => each.TILEWORK_WAYS_FILE))
     }
     if (values.ways) process.exitCode = reportWays(ways) ? 0 : 1
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
-}
-
-function startShard(program, isa, ways) {
-  const [command, ...args] = values.arm64 ? [...EMULATOR, program] : [program]
-  const env = { ...process.env, TILEWORK_WAYS_FILE: ways }
-  if (isa !== undefined) env.TILEWORK_MAX_ISA = isa
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], env })
-  // The exit code of a shard that ends early, after too many failures, reports it.
-  child.stdin.on('error', () => undefined)
-  const shard = { child, ways, output: '', ended: once(child, 'close') }
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    shard.output += text
-  })
-  return shard
-}
-
-/** Gives each case to the shard that reads first: cases differ by a thousand times in size. */
-async function feed(shards, isa) {
-  const source = lines(isa)
-  const feedOne = async (shard) => {
-    for (let next = source.next(); !next.done; next = source.next()) {
-      if (shard.child.exitCode !== null || shard.child.signalCode !== null) return
-      if (!shard.child.stdin.write(next.value)) {
-        await Promise.race([new Promise((resolve) => shard.child.stdin.once('drain', resolve)), shard.ended])
-      } else {
-        // Another shard's turn.
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-    }
-  }
-  await Promise.all(shards.map(feedOne))
-  for (const { child } of shards) child.stdin.end()
-}
-
-async function finish(shards) {
-  const ends = await Promise.all(shards.map(({ ended }) => ended))
-  const bad = ends.find(([code]) => code !== 0)
-  if (bad !== undefined) {
-    const how = bad[1] ?? `exit code ${bad[0]}`
-    fail(`sizes: failed (${how}); repeat one case with --seed ${seed} --case NUMBER.`)
-  }
-  const counts = new Map()
-  for (const line of shards.flatMap(({ output }) => output.trim().split('\n'))) {
-    const [name, number] = line.split(' ')
-    counts.set(name, (counts.get(name) ?? 0) + Number(number))
-  }
-  return counts
 }
 
 function report(counts, isa, started) {

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { LAYOUT_NAMES, parseLayout } from '../../dist/index.js'
 import { reorderText } from '../../scripts/reorder_text.mjs'
-import { generator } from '../../scripts/seeded.mjs'
+import { caseSeed, generator, pick } from '../../scripts/seeded.mjs'
 
 const DTYPES = {
   uint2: 2,
@@ -33,7 +33,7 @@ const TRIES = 40
 const PLAIN_AXES = ['yx', 'zyx', 'bfyx', 'bfzyx', 'bfwzyx', 'oiyx', 'goiyx']
 
 const NAMED = LAYOUT_NAMES.map((name) => parseLayout(name))
-const BY_AXES = Map.groupBy?.(NAMED, ({ axes }) => axes) ?? groupByAxes()
+const BY_AXES = groupByAxes()
 
 /** Values of the thresholds that compare sizes, with their units: bytes, units, rows, columns, … */
 export function readThresholds(file) {
@@ -146,14 +146,9 @@ function turnedCase(asked, random) {
     { axes: [1], radix: side, weight: 1 },
   ]
   const plain = parsed('zyx').storage(shape, { dtype: asked.dtype })
-  const elements = inner * blocks * side * side
   const none = shape.map(() => 0)
   const pieces = [{ axis: 0, lo: 0, hi: Number.MAX_SAFE_INTEGER, digits }]
-  const turned = {
-    extents: shape,
-    side: { lower: none, upper: none, elements, pieces },
-    byteLength: Math.ceil((elements * DTYPES[asked.dtype]) / 8),
-  }
+  const turned = storageOf(shape, { lower: none, upper: none }, pieces, DTYPES[asked.dtype])
   const [source, target] = random() < 0.7 ? [plain, turned] : [turned, plain]
   return { name: 'blocks that are turned', source, target }
 }
@@ -237,9 +232,13 @@ function freeSide(shape, bits, together, random) {
   })
   const ordered = random() < 0.7 ? shuffled(digits, random) : digits
   if (together !== undefined) ordered.push({ axes: [together], radix: shape[together], weight: 1 })
-  const elements = ordered.reduce((product, { radix }) => product * radix, 1)
-  const side = { lower, upper, elements, pieces: piecesOf(ordered, random) }
-  return { extents: shape, side, byteLength: Math.ceil((elements * bits) / 8) }
+  return storageOf(shape, { lower, upper }, piecesOf(ordered, random), bits)
+}
+
+/** As `Layout.storage` gives it, as far as a case needs it. */
+function storageOf(extents, padding, pieces, bits) {
+  const elements = pieces[0].digits.reduce((product, { radix }) => product * radix, 1)
+  return { extents, side: { ...padding, elements, pieces }, byteLength: Math.ceil((elements * bits) / 8) }
 }
 
 /** One piece, or two where the end of an axis has the digits inside its outermost one in another order. */
@@ -269,10 +268,6 @@ function groupByAxes() {
   const groups = new Map()
   for (const layout of NAMED) groups.set(layout.axes, [...(groups.get(layout.axes) ?? []), layout])
   return groups
-}
-
-function caseSeed(seed, number) {
-  return Math.floor(generator(Math.imul(seed, 0x9e3779b1) ^ number)() * 2 ** 32)
 }
 
 /** Two layouts with the same axes: named ones, orders of axes, and blocks of any size. */
@@ -391,8 +386,4 @@ function shuffled(values, random) {
     ;[order[i], order[k]] = [order[k], order[i]]
   }
   return order
-}
-
-function pick(values, random) {
-  return values[Math.floor(random() * values.length)]
 }

@@ -1,5 +1,5 @@
 /** Draws mutants by seed: first one of all lines, so that a file counts by its lines, then one of the line's mutations. */
-import { generator } from '../../../scripts/seeded.mjs'
+import { generator, pick } from '../../../scripts/seeded.mjs'
 import { excludedChange, excludedLines } from './excluded.mjs'
 
 /** Lines in a row that give no new mutant; then there are hardly any left. */
@@ -48,8 +48,4 @@ function drawableLines({ path, lines }) {
   return lines
     .map((original, index) => ({ path, index, original }))
     .filter(({ index }) => rules[index] === undefined)
-}
-
-function pick(list, random) {
-  return list[Math.floor(random() * list.length)]
 }
