@@ -55,7 +55,7 @@ class BlockTranspose {
   // no more than a quarter of each: the others would read them again.
   static bool thrashes(const Tile& tile) {
     constexpr bool kMayThrash =
-        Block::kRows > kCrowdedRows.value && Block::kColumns * kSourceSize <= kLineBytes / 4;
+        Block::kRows > kFewWays.times(2).value && Block::kColumns * kSourceSize <= kLineBytes / 4;
     return kMayThrash && tile.source_row % kSetBytes == 0 && tile.columns > Block::kColumns;
   }
 

@@ -8,7 +8,6 @@
 #include "reorder/blocks_avx2.h"
 #include "reorder/cast_panel_avx2.h"
 #include "reorder/cast_tiles.h"
-#include "reorder/cost_model.h"
 #include "reorder/panel_steps.h"
 #include "reorder/streamed_blocks_avx2.h"
 

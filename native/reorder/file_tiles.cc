@@ -10,7 +10,6 @@
 #include "cpu/cache.h"
 #include "io/checked_math.h"
 #include "policy/thresholds.h"
-#include "reorder/cost_model.h"
 
 namespace tilework {
 namespace {

@@ -29,7 +29,6 @@
 #include "reorder/any_tile.h"
 #include "reorder/byte_elements.h"
 #include "reorder/cache_sets.h"
-#include "reorder/cost_model.h"
 #include "reorder/packed_rows.h"
 #include "reorder/packed_transpose.h"
 #include "reorder/panel.h"
@@ -55,7 +54,7 @@ template <class Machine, class T>
 void move_even(const Panel& panel) {
   constexpr int64_t kSize = sizeof(T);
   const Panel one = merged(panel);
-  const bool is_crowded = kSize <= 2 && one.row_stride % kSetBytes == 0 && one.rows > kCrowdedRows &&
+  const bool is_crowded = kSize <= 2 && one.row_stride % kSetBytes == 0 && one.rows > kFewWays.times(2) &&
                           one.zero_rows == 0 && one.columns * kSize <= kMaxEdgeBytes &&
                           one.columns * kSize > kHalfLineBytes && one.stores == Stores::kCached;
   if (is_crowded) {

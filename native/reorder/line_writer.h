@@ -8,7 +8,6 @@
 
 #include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
-#include "reorder/cost_model.h"
 
 namespace tilework {
 namespace {

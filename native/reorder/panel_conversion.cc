@@ -9,7 +9,6 @@
 #include "io/checked_math.h"
 #include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
-#include "reorder/cost_model.h"
 #include "reorder/nibbles.h"
 #include "reorder/panel_steps.h"
 #include "reorder/tiling.h"

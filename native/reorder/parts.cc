@@ -10,6 +10,7 @@
 #include "cpu/cache.h"
 #include "io/checked_math.h"
 #include "policy/thresholds.h"
+#include "reorder/cost_model.h"
 
 namespace tilework {
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end,

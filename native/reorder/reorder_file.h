@@ -13,7 +13,6 @@
 #include "io/input_file.h"
 #include "io/output_file.h"
 #include "policy/thresholds.h"
-#include "reorder/cost_model.h"
 #include "reorder/file_tiles.h"
 #include "reorder/plan.h"
 #include "reorder/sparse_buffer.h"

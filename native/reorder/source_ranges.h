@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "policy/thresholds.h"
-#include "reorder/cost_model.h"
 #include "reorder/footprint.h"
 #include "reorder/plan.h"
 

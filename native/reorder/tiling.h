@@ -12,7 +12,6 @@
 
 #include "layout/join.h"
 #include "policy/thresholds.h"
-#include "reorder/cost_model.h"
 
 namespace tilework {
 
