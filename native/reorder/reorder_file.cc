@@ -61,20 +61,48 @@ void run_in_sparse(const Part& part, const std::vector<ByteRange>& ranges, FileS
   part.plan.run(sparse.data(), part.destination, part.begin, part.end);
 }
 
-void run_part(const Part& part, int64_t most_bytes, FileScratch& scratch) {
-  const std::vector<ByteRange> ranges = source_ranges(part.plan, part.begin, part.end);
-  if (ranges.empty()) return part.plan.run(nullptr, part.destination, part.begin, part.end);
-  if (fills_window(ranges, most_bytes)) {
-    return run_in_window(part, {ranges.front().begin, ranges.back().end}, scratch);
+// What a part reads of the source.
+struct Reads {
+  std::vector<ByteRange> ranges;
+  // Memory that it takes.
+  int64_t bytes = 0;
+  bool in_window = false;
+};
+
+Reads reads_of(const Part& part, int64_t most_bytes) {
+  Reads reads{source_ranges(part.plan, part.begin, part.end)};
+  if (reads.ranges.empty()) return reads;
+  reads.in_window = fills_window(reads.ranges, most_bytes);
+  reads.bytes = reads.in_window ? reads.ranges.back().end - reads.ranges.front().begin
+                                : resident_bytes(reads.ranges);
+  return reads;
+}
+
+void run_part(const Part& part, const Reads& reads, FileScratch& scratch) {
+  if (reads.ranges.empty()) return part.plan.run(nullptr, part.destination, part.begin, part.end);
+  if (!reads.in_window) return run_in_sparse(part, reads.ranges, scratch);
+  run_in_window(part, {reads.ranges.front().begin, reads.ranges.back().end}, scratch);
+}
+
+// In parts that read at most so much: each begins with the size of the one before, as finding out what a part
+// reads takes as long as moving it.
+void run_parts(const Part& whole, int64_t most_bytes, FileScratch& scratch) {
+  const int64_t unit = whole.plan.range_quantum();
+  int64_t size = whole.end - whole.begin;
+  for (int64_t at = whole.begin; at < whole.end;) {
+    const Part part{whole.plan, whole.source, whole.destination + (at - whole.begin), at,
+                    std::min(at + size, whole.end)};
+    const Reads reads = reads_of(part, most_bytes);
+    const int64_t half = (part.end - part.begin) / unit / 2 * unit;
+    if (reads.bytes > most_bytes && half > 0) {
+      TILEWORK_WAY("files: halves");
+      size = half;
+      continue;
+    }
+    run_part(part, reads, scratch);
+    at = part.end;
+    if (reads.bytes <= most_bytes / 2) size = std::min(2 * size, whole.end - whole.begin);
   }
-  const int64_t resident = resident_bytes(ranges);
-  const int64_t unit = part.plan.range_quantum();
-  const int64_t half = (part.end - part.begin) / unit / 2 * unit;
-  if (resident <= most_bytes || half == 0) return run_in_sparse(part, ranges, scratch);
-  TILEWORK_WAY("files: halves");
-  const int64_t middle = part.begin + half;
-  run_part({part.plan, part.source, part.destination, part.begin, middle}, most_bytes, scratch);
-  run_part({part.plan, part.source, part.destination + half, middle, part.end}, most_bytes, scratch);
 }
 
 // The plan that moves the elements of a plan, at the width of the source.
@@ -268,7 +296,7 @@ void FileReorder::run_range(const FileSource& source, uint8_t* destination, int6
   if (const auto copy_offset = plan_->copy_offset()) {
     source.file.read_at(destination, source.offset + *copy_offset + begin, end - begin);
   } else {
-    run_part({*plan_, source, destination, begin, end}, limits_.source, scratch);
+    run_parts({*plan_, source, destination, begin, end}, limits_.source, scratch);
   }
 }
 

@@ -279,7 +279,7 @@ class TileRun {
     const bool has_own_units = panel.shape.unit_bytes != tiling_.unit_bytes;
     if (has_own_units || panel.rest_bytes > 0 || panel.zero_bytes > 0) return false;
     const Tail added{tail, are_rows ? Edge::kRows : Edge::kColumns};
-    Panel trial = panel_of(state, panel, 0, 0, {}, {});
+    Panel trial = panel_of(state, panel, -panel.source, -panel.destination, {}, {});
     Steps trial_steps = steps;
     if (!merge_step(trial, trial_steps, added)) return false;
     const TileLoop& loop = outer.loop;

@@ -25,6 +25,7 @@ class Tiler {
   Tiler(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes,
         bool columns_first)
       : variables_(nest.variables),
+        lookups_(nest.lookups),
         row_bytes_(row_bytes),
         column_bytes_(column_bytes),
         columns_first_(columns_first) {
@@ -167,7 +168,7 @@ class Tiler {
     if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty()) next = sparse_columns();
     if (next == nullptr && chain.owner == Owner::kColumns && !chain.list.empty())
       next = columns_after_gap(chain);
-    if (next == nullptr || (chain.owner == Owner::kColumns && next->loop.lookup != kNone)) {
+    if (next == nullptr || !can_look_up(chain, next->loop)) {
       chain.ended = true;
       return;
     }
@@ -185,6 +186,12 @@ class Tiler {
     } else {
       chain.ended = true;
     }
+  }
+
+  // Only the state of a tile looks up, for its rows. Computed offsets do not repeat: each tile would have
+  // another state, which takes longer to make than to move the tile unit by unit.
+  bool can_look_up(const Chain& chain, const TileLoop& loop) const {
+    return loop.lookup == kNone || (chain.owner == Owner::kRows && !lookups_[loop.lookup].table.empty());
   }
 
   // Of the next loop of a chain, all of which may stay in the tile.
@@ -320,6 +327,7 @@ class Tiler {
   }
 
   const std::vector<Variable>& variables_;
+  const std::vector<Lookup>& lookups_;
   Tiling tiling_;
   std::vector<Loop> loops_;
   int64_t row_bytes_;
