@@ -166,7 +166,7 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
   define("rangeQuantum", plan_->range_quantum());
   footprint_ = plan_bytes(*plan_);
   define("footprint", footprint_);
-  if (plan_->copy_offset()) define("copyOffset", *plan_->copy_offset());
+  if (plan_->view_offset()) define("copyOffset", *plan_->view_offset());
   // Last: nothing undoes it if this constructor throws.
   entry_ = held_plans_->add(info.Env(), this, footprint_);
 }

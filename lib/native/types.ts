@@ -178,7 +178,10 @@ export interface NativeReorderPlan {
   readonly rangeQuantum: number
   /** Approximate bytes of native memory that the plan holds. */
   readonly footprint: number
-  /** Source offset from which the whole destination is one plain copy; absent where elements are moved or converted. */
+  /**
+   * Source offset from which the whole destination is one plain copy; absent where elements are moved or converted, or leave
+   * bits of the last byte unused.
+   */
   readonly copyOffset?: number
   /**
    * Writes destination bytes `[start, end)` to `destination`, which has exactly `end - start` bytes; without a range, all of

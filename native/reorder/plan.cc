@@ -46,11 +46,7 @@ std::optional<int64_t> copy_offset_of(const ReorderPlan& plan) {
   if (plan.element_bits() >= 8) return nest.source_base * (plan.element_bits() / 8);
   const int64_t group = elements_per_group(plan.element_bits());
   if (nest.source_base % group != 0) return std::nullopt;
-  // The half byte behind the last element is zero in the destination and may be anything in the source. There
-  // is no kernel that could clear more than a half.
-  const bool is_whole = group != 2 || plan.destination_elements() % group == 0;
-  return is_whole ? std::optional(nest.source_base / group * (group * plan.element_bits() / 8))
-                  : std::nullopt;
+  return nest.source_base / group * (group * plan.element_bits() / 8);
 }
 
 double passes_of(const LoopNest& nest) {
@@ -197,6 +193,15 @@ void ReorderPlan::run(const ReorderArguments& arguments) const {
   } else {
     kernel_->run(arguments);
   }
+}
+
+int64_t ReorderPlan::unused_bits() const {
+  return element_bits_ < 8 ? destination_bytes_ * 8 - destination_elements_ * element_bits_ : 0;
+}
+
+void ReorderPlan::clear_unused_bits(uint8_t* destination, int64_t begin, int64_t end) const {
+  if (unused_bits() > 0 && end == destination_bytes_ && begin < end)
+    destination[end - begin - 1] &= static_cast<uint8_t>(0xFF >> unused_bits());
 }
 
 int64_t ReorderPlan::range_quantum() const {

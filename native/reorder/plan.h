@@ -77,12 +77,15 @@ class ReorderPlan {
   int element_bits() const { return element_bits_; }
   int64_t source_elements() const { return source_elements_; }
   int64_t destination_elements() const { return destination_elements_; }
-  // Bytes of the storage; 4-bit elements fill the low half of a byte first, the last half byte is zero.
+  // Bytes of the storage; elements below a byte fill its low bits first, and the unused bits
+  // of the last one are zero.
   int64_t source_bytes() const { return source_bytes_; }
   int64_t destination_bytes() const { return destination_bytes_; }
   Moves moves() const { return copy_offset_ ? Moves::kRange : Moves::kTiles; }
-  // Byte of the source at which the destination begins, for identities and views.
+  // Byte of the source from which the destination is a copy, but for unused bits at its end.
   std::optional<int64_t> copy_offset() const { return copy_offset_; }
+  // The same where it has no unused bits: identities and views, which need no copy.
+  std::optional<int64_t> view_offset() const { return unused_bits() == 0 ? copy_offset_ : std::nullopt; }
   const std::vector<LoopNest>& nests() const { return nests_; }
   // The programs of the nests; none for ranges.
   std::span<const std::shared_ptr<const TileProgram>> programs() const;
@@ -116,7 +119,12 @@ class ReorderPlan {
   // The same for a part of a plan of one program.
   void run(const ReorderArguments& arguments) const;
 
+  // Zeros the bits behind the last element, of elements below a byte, where bytes [begin, end) end with it:
+  // in a range of the source other elements may stand there, or anything.
+  void clear_unused_bits(uint8_t* destination, int64_t begin, int64_t end) const;
+
  private:
+  int64_t unused_bits() const;
   void choose_kernel();
   void make_programs();
 

@@ -64,6 +64,7 @@ void reorder_tiles__avx2(const ReorderArguments& a) {
 
 void copy__avx2(const ReorderArguments& a) {
   copy_run<Vector>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
+  a.plan.clear_unused_bits(a.destination, a.begin, a.end);
   end_streaming(a);
 }
 

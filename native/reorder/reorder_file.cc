@@ -73,8 +73,8 @@ Reads reads_of(const Part& part, int64_t most_bytes) {
   Reads reads{source_ranges(part.plan, part.begin, part.end)};
   if (reads.ranges.empty()) return reads;
   reads.in_window = fills_window(reads.ranges, most_bytes);
-  reads.bytes = reads.in_window ? reads.ranges.back().end - reads.ranges.front().begin
-                                : resident_bytes(reads.ranges);
+  reads.bytes =
+      reads.in_window ? reads.ranges.back().end - reads.ranges.front().begin : resident_bytes(reads.ranges);
   return reads;
 }
 
@@ -295,6 +295,7 @@ void FileReorder::run_range(const FileSource& source, uint8_t* destination, int6
                             FileScratch& scratch) const {
   if (const auto copy_offset = plan_->copy_offset()) {
     source.file.read_at(destination, source.offset + *copy_offset + begin, end - begin);
+    plan_->clear_unused_bits(destination, begin, end);
   } else {
     run_parts({*plan_, source, destination, begin, end}, limits_.source, scratch);
   }

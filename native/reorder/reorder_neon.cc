@@ -260,6 +260,7 @@ void reorder_tiles__neon(const ReorderArguments& a) { run_programs(a, kLeaves); 
 
 void copy__neon(const ReorderArguments& a) {
   copy_run<Pair>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
+  a.plan.clear_unused_bits(a.destination, a.begin, a.end);
 }
 
 }  // namespace tilework

@@ -30,6 +30,7 @@ void move_bytes(const uint8_t* source, int64_t s, uint8_t* destination, int64_t 
 void copy_reference(const ReorderArguments& a) {
   const int64_t begin = *a.plan.copy_offset() + a.begin;
   std::memcpy(a.destination, a.source + begin, static_cast<size_t>(a.end - a.begin));
+  a.plan.clear_unused_bits(a.destination, a.begin, a.end);
 }
 
 void reorder_reference(const ReorderArguments& a) {

@@ -612,18 +612,36 @@ void test_identity() {
   CHECK(ReorderPlan({8, pixel, row_major(pixel), feature_blocks(pixel, 16)}).moves() == Moves::kRange);
 }
 
-// An odd number of 4-bit elements leaves half a byte unused; a plain copy would copy it, but it must be zero.
-void test_half_bytes() {
-  const auto moves_of = [](const std::vector<int64_t>& shape) {
-    return ReorderPlan({4, shape, row_major(shape), row_major(shape)}).moves();
+// The bits behind the last element are zero, though a source, or a slice of it, has others there; so such a
+// copy is no view.
+void test_unused_bits_of_copies() {
+  struct Copied {
+    int bits;
+    int64_t count;
+    uint8_t last;
   };
-  CHECK(moves_of({4, 5}) == Moves::kRange);
-  CHECK(moves_of({3, 5}) == Moves::kTiles);
-  const ReorderPlan odd({4, {3}, row_major({3}), row_major({3})});
-  const uint8_t source[] = {0x21, 0xF3};
-  uint8_t destination[] = {0xA5, 0xA5};
-  odd.run(source, destination, 0, 2);
-  CHECK(destination[0] == 0x21 && destination[1] == 0x03);
+  // Elements of the last byte, of which all bits are set in the source.
+  for (const auto& [bits, count, last] : {Copied{4, 3, 0x0F},
+                                          {4, 4, 0xFF},
+                                          {2, 5, 0x03},
+                                          {2, 6, 0x0F},
+                                          {2, 7, 0x3F},
+                                          {2, 8, 0xFF},
+                                          {6, 2, 0x0F},
+                                          {6, 4, 0xFF}}) {
+    const std::vector<int64_t> shape = {count};
+    const std::vector<int64_t> longer = {count + 8};
+    const ReorderPlan all({bits, shape, row_major(shape), row_major(shape)});
+    const ReorderPlan first({bits, shape, row_major(longer), row_major(shape), Slice{longer, {0}, {1}}});
+    const std::vector<uint8_t> source(static_cast<size_t>(first.source_bytes()), 0xFF);
+    for (const ReorderPlan* plan : {&all, &first}) {
+      std::vector<uint8_t> copied(static_cast<size_t>(plan->destination_bytes()), 0xA5);
+      CHECK(plan->copy_offset() == 0 && plan->view_offset().has_value() == (last == 0xFF));
+      plan->run(source.data(), copied.data(), 0, plan->destination_bytes());
+      CHECK_IN(std::to_string(bits) + " bits", copied.front() == (copied.size() > 1 ? 0xFF : last));
+      CHECK_IN(std::to_string(bits) + " bits", copied.back() == last);
+    }
+  }
 }
 
 // Long runs of 4-bit elements that start in the low or the high half of a byte, in source and destination;
@@ -670,7 +688,7 @@ void test_views() {
   CHECK(copy_offset(4, {7, 6}, {{7, 6}, {3, 0}, {1, 1}}, {2, 6}, row_major) == 9);
   CHECK(copy_offset(4, {8, 5}, {{8, 5}, {2, 0}, {1, 1}}, {2, 5}, row_major) == 5);
   CHECK(!copy_offset(4, {8, 5}, {{8, 5}, {1, 0}, {1, 1}}, {2, 5}, row_major));
-  CHECK(!copy_offset(4, {8, 5}, {{8, 5}, {2, 0}, {1, 1}}, {3, 5}, row_major));
+  CHECK(copy_offset(4, {8, 5}, {{8, 5}, {2, 0}, {1, 1}}, {3, 5}, row_major) == 5);
   const ReorderPlan view({8, {2, 5}, row_major({8, 5}), row_major({2, 5}), Slice{{8, 5}, {3, 0}, {1, 1}}});
   CHECK(view.moves() == Moves::kRange);
   CHECK(view.reason() == "the destination is one range of the source, from byte 15 on");
@@ -883,7 +901,7 @@ int main(int count, char** arguments) {
   test_shuffles();
   test_fused_planes_with_a_hole(random);
   test_identity();
-  test_half_bytes();
+  test_unused_bits_of_copies();
   test_runs_of_half_bytes();
   test_views();
   test_strides_of_slices();

@@ -318,8 +318,8 @@ class CaseCheck {
     compare("file " + std::to_string(begin) + ".." + std::to_string(end), to, begin, end);
   }
 
-  // All, or a range. Of a source that lies in pieces, parts of a file read a few hundred elements from as many
-  // pages, and each looks at all that its tiles reach over: minutes for some MiB.
+  // All, or a range. Of a source that lies in pieces, parts of a file read a few hundred elements from as
+  // many pages, and each looks at all that its tiles reach over: minutes for some MiB.
   std::pair<int64_t, int64_t> file_range() {
     const auto [begin, end] = below(2) == 0 ? std::pair{int64_t{0}, plan_->destination_bytes()} : range();
     if (plan_->programs().size() < 2) return {begin, end};

@@ -64,9 +64,13 @@ function numberOption(name) {
   return fail(`--${name} is "${values[name]}"; it must be a whole number.`)
 }
 
+function seedOf(isa) {
+  return seed + Math.max(isas.indexOf(isa), 0)
+}
+
 /** Lines of cases, but for those without a shape. Each instruction set has others. */
 function* lines(isa) {
-  const drawn = seed + Math.max(isas.indexOf(isa), 0)
+  const drawn = seedOf(isa)
   for (let number = first; number < first + count; number++) {
     const made = sizesCase(number, drawn, thresholds)
     if (made === undefined) continue
@@ -95,7 +99,7 @@ async function run(program) {
         emulated: values.arm64,
       })
       if (failure !== undefined)
-        fail(`sizes: failed (${failure}); repeat one case with --seed ${seed} --case NUMBER.`)
+        fail(`sizes: failed (${failure}); repeat one case with --seed ${seedOf(isa)} --case NUMBER.`)
       report(counts, isa, started)
       ways.push(...environments.map((each) => each.TILEWORK_WAYS_FILE))
     }
@@ -109,7 +113,7 @@ function report(counts, isa, started) {
   const kernels = values.arm64 ? 'neon' : (isa ?? process.env.TILEWORK_MAX_ISA ?? 'the best one')
   console.log(
     `sizes: ${counts.get('cases')} cases passed (${counts.get('casts')} with casts, ${counts.get('files')} from files, ` +
-      `${counts.get('refused')} refused), instruction set: ${kernels}, seed ${seed} ` +
+      `${counts.get('refused')} refused), instruction set: ${kernels}, seed ${seedOf(isa)} ` +
       `(${seconds(started)})`,
   )
 }
