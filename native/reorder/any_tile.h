@@ -92,9 +92,6 @@ class AnyTile {
     } else if (BlockTranspose<Narrow>::fits(tile)) {
       TILEWORK_WAY("even: narrow blocks");
       BlockTranspose<Narrow>::run(tile);
-    } else if (has_small_holes(tile)) {
-      TILEWORK_WAY("even: read with small holes");
-      transpose_with_holes(tile);
     } else if (!transpose_by_half(tile)) {
       NarrowTranspose<Unit>::run(tile);
     }
@@ -102,44 +99,6 @@ class AnyTile {
 
  private:
   using Unit = typename Wide::Unit;
-  static constexpr int64_t kSize = sizeof(Unit);
-
-  // Not between elements of eight bytes, which could be left out of memory one by one.
-  static bool has_small_holes(const Tile& tile) {
-    const int64_t hole = tile.source_row - tile.columns * kSize;
-    return kSize <= 4 && tile.columns < Wide::kColumns && hole <= kSmallHoleBytes &&
-           tile.source_row >= Wide::kColumns * kSize && tile.zero_rows == 0 && tile.rows > Wide::kRows;
-  }
-
-  // Rows are read as whole blocks: a few channels of an image that is stored in slots of more.
-  [[gnu::noinline]] static void transpose_with_holes(const Tile tile) {
-    alignas(kLineBytes) uint8_t buffer[Wide::kColumns * (kHoledRun + kLineBytes)];
-    static_assert(Wide::kRows * kSize <= kHoledRun);
-    const int64_t rows = tile.rows - 1;
-    Tile part = tile;
-    part.columns = Wide::kColumns;
-    part.destination = buffer;
-    part.destination_column = kHoledRun + kLineBytes;
-    part.stores = Stores::kCached;
-    for (int64_t r = 0; r < rows; r += kHoledRun / kSize) {
-      part.rows = std::clamp(rows - r, Wide::kRows, kHoledRun / kSize);
-      // The last part may begin inside the one before.
-      const int64_t first = std::min(r, rows - part.rows);
-      part.source = tile.source + first * tile.source_row;
-      BlockTranspose<Wide>::run(part);
-      for (int64_t c = 0; c < tile.columns; ++c) {
-        std::memcpy(tile.destination + c * tile.destination_column + first * kSize,
-                    buffer + c * part.destination_column, static_cast<size_t>(part.rows * kSize));
-      }
-    }
-    Tile last = tile;
-    last.rows = 1;
-    last.source += rows * tile.source_row;
-    last.destination += rows * kSize;
-    NarrowTranspose<Unit>::run(last);
-  }
-
-  static constexpr int64_t kHoledRun = kHoledRunBytes.value;
 
   static bool transpose_by_half(const Tile& tile) {
     if constexpr (!std::is_void_v<Half>) {

@@ -181,13 +181,6 @@ class BlockTranspose {
 
   // Rows [begin, end), `strip` columns at a time.
   static void run_direct(const Tile& tile, int64_t begin, int64_t end, int64_t strip) {
-    if constexpr (Block::kTransposesParts) {
-      const int64_t few = tile.columns % Block::kColumns;
-      if (few > 0 && few <= Block::kColumns / 2 && tile.zero_rows == 0) {
-        TILEWORK_WAY("blocks: a part of a block at the end");
-        return run_beside_last(tile, few, begin, end, strip);
-      }
-    }
     run_panels(tile, begin, end, strip);
   }
 
@@ -201,35 +194,6 @@ class BlockTranspose {
     const int64_t rows = steps > 0 ? steps * kStep : end - begin;
     if (steps > 0) TILEWORK_WAY("blocks: panels of rows side by side");
     for (int64_t r = begin; r < end; r += rows) run_blocks(tile, r, std::min(r + rows, end), strip);
-  }
-
-  // Whole blocks, and the `few` columns behind them, for which a whole one would have much to move again. As
-  // many rows at a time as stay in the first-level cache.
-  static void run_beside_last(Tile tile, int64_t few, int64_t begin, int64_t end, int64_t strip) {
-    constexpr int64_t kRowsAtOnce = 8 * Block::kRows;
-    tile.columns -= few;
-    for (int64_t r = begin; r < end; r += kRowsAtOnce) {
-      const int64_t last = std::min(r + kRowsAtOnce, end);
-      run_blocks(tile, r, last, strip);
-      if (few <= Block::kColumns / 4) {
-        run_last<Block::kColumns / 4>(tile, few, r, last);
-      } else {
-        run_last<Block::kColumns / 2>(tile, few, r, last);
-      }
-    }
-  }
-
-  // The `few` columns behind those of the tile, at most kCount.
-  template <int64_t kCount>
-  [[gnu::noinline]] static void run_last(const Tile tile, int64_t few, int64_t begin, int64_t end) {
-    const int64_t first = tile.columns + few - Block::kColumns;
-    const uint8_t* source = tile.source + first * kSourceSize;
-    uint8_t* destination = tile.destination + first * tile.destination_column;
-    for (int64_t r = begin; r < end; r += Block::kRows) {
-      const int64_t row = std::min(r, tile.rows - Block::kRows);
-      Block::template transpose_last<kCount>(source + row * tile.source_row, Strided{tile.source_row},
-                                             destination + row * kSize, Strided{tile.destination_column});
-    }
   }
 
   static void run_blocks(const Tile tile, int64_t begin, int64_t end, int64_t strip) {
@@ -306,20 +270,6 @@ class BlockTranspose {
                                               int64_t columns) {
     int64_t places[Block::kRows];
     list_rows(valid, source, source_row, places);
-    if constexpr (Block::kTransposesParts) {
-      constexpr int64_t kHalf = Block::kRows / 2;
-      constexpr int64_t kFew = Block::kRows / 8;
-      if (valid > kHalf && valid <= kHalf + kFew) {
-        TILEWORK_WAY("blocks: half a block and a few rows");
-        for (int64_t c = 0; c < columns; c += Block::kColumns) {
-          const int64_t at = std::min(c, columns - Block::kColumns);
-          Block::template transpose_few_rows<kFew>(
-              source + at * kSourceSize, Strided{source_row}, Listed{places + kHalf},
-              destination + at * destination_column, Strided{destination_column});
-        }
-        return;
-      }
-    }
     TILEWORK_WAY("blocks: rows completed by zeros");
     run_strip(source, Listed{places}, destination, destination_column, columns);
   }

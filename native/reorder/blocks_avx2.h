@@ -22,7 +22,6 @@ namespace {
 struct LineStores {
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
-  static constexpr bool kTransposesParts = false;
   TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
     const __m256i low = load32(line);
     const __m256i high = load32(line + 32);
@@ -42,7 +41,6 @@ template <class T>
 struct PlainLoad {
   using Unit = T;
   static constexpr int64_t kSourceSize = sizeof(T);
-  TILEWORK_INLINE static __m128i half(const uint8_t* at) { return load16(at); }
   TILEWORK_INLINE static __m256i halves(const uint8_t* low, const uint8_t* high) {
     return load_lanes(low, high);
   }
@@ -59,87 +57,12 @@ struct WideBlock : LineStores {
   static constexpr int64_t kColumns = kCount;
   static constexpr bool kMakesLines = true;
   static constexpr bool kLinesInRegisters = kCount <= 8;
-  static constexpr bool kTransposesParts = kCount >= 4;
   template <class Rows, class Columns>
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
     __m256i rows[kCount];
     load_columns(source, row_at, rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
-  }
-  // The rows of the first half, and `kHigh` of the second, at places of their own; the others are zeros.
-  template <int kHigh, class Rows, class Columns>
-  TILEWORK_INLINE static void transpose_few_rows(const uint8_t* source, Rows row_at, Listed high_at,
-                                                 uint8_t* destination, Columns column_at) {
-    __m256i rows[kCount];
-    for (int r = 0; r < kCount; ++r) {
-      rows[r] = r < kHigh ? Load::halves(source + row_at(r), source + high_at(r))
-                          : _mm256_zextsi128_si256(Load::half(source + row_at(r)));
-    }
-    transpose_lanes<sizeof(T)>(rows);
-    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
-  }
-  // The first `count` columns alone, or the last ones, of `rows` rows, a multiple of kRows; rows are read
-  // whole.
-  template <bool kLast, class Rows, class Columns>
-  [[gnu::noinline]] static void transpose_some(const uint8_t* source, Rows row_at, int64_t rows,
-                                               uint8_t* destination, Columns column_at, int64_t count) {
-    const int64_t first = kLast ? kCount - count : 0;
-    for (int64_t r = 0; r < rows; r += kRows) {
-      __m256i block[kCount];
-      load_columns(source, row_at.from(r), block);
-      uint8_t* to = destination + r * sizeof(T);
-      for (int i = 0; i < kCount && i < count; ++i) {
-        const int c = kLast ? kCount - 1 - i : i;
-        store32(to + column_at(c - first), block[c]);
-      }
-    }
-  }
-  // `count` bytes, half of a lane to all of it, of each of twice as many columns as a block has. Each kRun of
-  // them follow each other: they are stored as whole lanes, and the next one goes over what is too much; the
-  // last one is stored exactly.
-  static constexpr int kRun = 4;
-  [[gnu::noinline]] static void transpose_runs(const uint8_t* source, Listed row_at, int64_t count,
-                                               uint8_t* destination, Listed column_at) {
-    constexpr int kHalf = kCount / 2;
-    __m256i low[kHalf];
-    __m256i high[kHalf];
-    load_halves(source, row_at, low);
-    if (count == kHalf + 1) {
-      // Of a window of 3 x 3 the ninth row is left: one byte of each column.
-      const __m256i row = load32(source + row_at(kHalf));
-      const __m256i pair = _mm256_set_epi64x(0x0101010101010101, 0, 0x0101010101010101, 0);
-#pragma GCC unroll 8
-      for (int k = 0; k < kHalf; ++k)
-        high[k] = _mm256_shuffle_epi8(row, _mm256_add_epi8(pair, _mm256_set1_epi8(static_cast<char>(2 * k))));
-    } else {
-      load_halves(source, row_at.from(kHalf), high);
-    }
-    const __m128i last = _mm_add_epi8(_mm_set1_epi8(static_cast<char>(count - kHalf)),
-                                      _mm_set_epi8(0, 0, 0, 0, 0, 0, 0, 0, 7, 6, 5, 4, 3, 2, 1, 0));
-    const auto store = [&](int c, __m128i column) {
-      uint8_t* to = destination + column_at(c);
-      if (c % kRun != kRun - 1) return store16(to, column);
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(to), column);
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(to + count - kHalf), _mm_shuffle_epi8(column, last));
-    };
-#pragma GCC unroll 8
-    for (int k = 0; k < kHalf; ++k) {
-      const __m256i columns[2] = {_mm256_unpacklo_epi64(low[k], high[k]),
-                                  _mm256_unpackhi_epi64(low[k], high[k])};
-      for (int i = 0; i < 2; ++i) store(2 * k + i, _mm256_castsi256_si128(columns[i]));
-      for (int i = 0; i < 2; ++i) store(kCount + 2 * k + i, _mm256_extracti128_si256(columns[i], 1));
-    }
-  }
-  // The last `kKept` columns alone.
-  template <int kKept, class Rows, class Columns>
-  TILEWORK_INLINE static void transpose_last(const uint8_t* source, Rows row_at, uint8_t* destination,
-                                             Columns column_at) {
-    __m256i rows[kCount];
-    __m256i columns[kKept];
-    load_rows(source, row_at, rows);
-    transpose_last_lanes<sizeof(T)>(rows, columns);
-    for (int c = 0; c < kKept; ++c) store32(destination + column_at(kCount - kKept + c), columns[c]);
   }
   // Both halves of a line are written one behind the other: a line that is written in two goes is waited for
   // twice. Where the registers do not hold so many rows, the lines are put together in memory.
@@ -169,20 +92,8 @@ struct WideBlock : LineStores {
 
  private:
   template <class Rows>
-  TILEWORK_INLINE static void load_rows(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
-    for (int r = 0; r < kCount; ++r) {
-      rows[r] = Load::halves(source + row_at(r), source + row_at(r + kCount));
-    }
-  }
-  // Half as many rows as columns of a lane: two columns of each lane.
-  TILEWORK_INLINE static void load_halves(const uint8_t* source, Listed row_at, __m256i (&rows)[kCount / 2]) {
-#pragma GCC unroll 8
-    for (int r = 0; r < kCount / 2; ++r) rows[r] = load32(source + row_at(r));
-    for (int done = 1; done < kCount / 2; done *= 2) step<sizeof(T)>(rows);
-  }
-  template <class Rows>
   TILEWORK_INLINE static void load_columns(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
-    load_rows(source, row_at, rows);
+    for (int r = 0; r < kCount; ++r) rows[r] = Load::halves(source + row_at(r), source + row_at(r + kCount));
     transpose_lanes<sizeof(T)>(rows);
   }
 };

@@ -23,7 +23,6 @@ struct QuarteringLoad {
     return encode_bytes<to>({{floats_of(load32(low)), floats_of(load32(low + 32)), floats_of(load32(high)),
                               floats_of(load32(high + 32))}});
   }
-  TILEWORK_INLINE static __m128i half(const uint8_t* at) { return _mm256_castsi256_si128(halves(at, at)); }
 };
 
 // Short rows that lie side by side in memory are read front to back through a buffer: processors follow

@@ -27,9 +27,6 @@ struct WideningLoad {
         kSize == 2 ? _mm_unpacklo_epi64(four(low), four(high)) : _mm_unpacklo_epi32(four(low), four(high));
     return bits_of(decode_lanes<from>(codes));
   }
-  TILEWORK_INLINE static __m128i half(const uint8_t* at) {
-    return _mm256_castsi256_si128(bits_of(decode_lanes<from>(four(at))));
-  }
 
  private:
   // Four elements.
@@ -59,7 +56,6 @@ struct HalvingLoad {
       return encode_words<to>(first, second);
     }
   }
-  TILEWORK_INLINE static __m128i half(const uint8_t* at) { return _mm256_castsi256_si128(halves(at, at)); }
 };
 
 // Bytes to float32: transposed as bytes, and cast when a column is complete.

@@ -27,7 +27,6 @@ struct Bfloat16Load {
       return upper_halves(round_bfloat16_or_nan(first), round_bfloat16_or_nan(second));
     return reinterpret_cast<__m256i>(_mm256_cvtne2ps_pbh(second, first));
   }
-  TILEWORK_INLINE static __m128i half(const uint8_t* at) { return _mm256_castsi256_si128(halves(at, at)); }
 };
 
 // Float32 to bytes: four rows become one register of bytes, lane by lane.

@@ -18,8 +18,6 @@ namespace {
 // Thresholds that are lines of a cache, or parts of one.
 static_assert(kTileEdgeBytes.value == kLineBytes && kCastEdgeBytes.value == 4 * kLineBytes);
 static_assert(kHalfLineBytes.value == kLineBytes / 2 && kShortColumnBytes.value == 2 * kLineBytes);
-static_assert(kLongestOddColumn.value == 2 * kLineBytes && kNearSquareRow.value == 2 * kLineBytes &&
-              kShortSquareColumn.value == 4 * kLineBytes);
 
 // ---- Tiles
 

@@ -15,7 +15,6 @@ namespace tilework {
 const Leaves& leaves();
 #if defined(__x86_64__)
 const Leaves& leaves__avx2();
-const Leaves& leaves__avx512();
 #elif defined(__aarch64__)
 const Leaves& leaves__neon();
 #endif

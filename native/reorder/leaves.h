@@ -10,11 +10,9 @@
 //     using LaneTiles;
 //     // As in run_copy.h.
 //     using Vector;
-//     // Whether the instruction set has leaves that interleave, and deinterleave, kCount listed rows, and
-//     // that pack every kStep-th unit (backwards if kStep is negative), for steps of at most 16 bytes.
-//     static constexpr bool kZips, kPacks;
-//     template <class T, int kCount> static void zip(const Panel&);
-//     template <class T, int kCount> static void unzip(const Panel&);
+//     // Whether the instruction set packs every kStep-th unit (backwards if kStep is negative), for steps of
+//     // at most 16 bytes.
+//     static constexpr bool kPacks;
 //     template <class T, int kStep> static void pack(const uint8_t* source, uint8_t* packed, int64_t count);
 //   };
 //
@@ -196,64 +194,6 @@ void move_listed(const Panel& panel) {
   });
 }
 
-// Rows with more columns than `Thin` blocks have and fewer than `Wide` ones: 3 x 3 windows of bytes. Where
-// they are side by side in the source, wide blocks read on into the row behind. The last blocks, behind whose
-// rows nothing may be, read from the row before on.
-template <class Wide, class Thin>
-void move_short_rows(const Panel& panel) {
-  const Panel one = merged(panel);
-  const int64_t* rows = one.row_at;
-  const int64_t more = Wide::kColumns - one.columns;
-  const auto [first, last] = std::minmax_element(rows, rows + one.rows);
-  int64_t on = 0;
-  while (*std::max_element(rows + on, rows + on + Wide::kRows) + more <= *last) on += Wide::kRows;
-  const bool are_near = rows[1] - rows[0] <= kHalfLineBytes;
-  const bool has_before = *std::min_element(rows + on, rows + one.rows) - more >= *first;
-  if (!are_near || !has_before) return move_listed<Thin>(panel);
-  TILEWORK_WAY("listed: short rows, read as wide ones");
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    const Strided column_at{one.column_stride};
-    Wide::template transpose_some<false>(source, Listed{rows}, on, destination, column_at, one.columns);
-    Wide::template transpose_some<true>(source - more, Listed{rows + on}, one.rows - on, destination + on,
-                                        column_at, one.columns);
-  });
-}
-
-// The way back: columns of which each kRun follow each other in the destination, too.
-template <class Wide, class Half>
-void move_short_columns(const Panel& panel) {
-  constexpr int64_t kColumns = 2 * Wide::kColumns;
-  const Panel one = merged(panel);
-  for (int64_t c = 0; c + 1 < one.columns; ++c) {
-    const bool is_last = c % Wide::kRun == Wide::kRun - 1;
-    if (!is_last && one.column_at[c + 1] != one.column_at[c] + one.rows) return move_listed<Half>(panel);
-  }
-  TILEWORK_WAY("listed: short columns, written as wide ones");
-  // In place of rows that are not there others are read.
-  int64_t rows[Wide::kColumns];
-  for (int64_t r = 0; r < Wide::kColumns; ++r) rows[r] = std::min(r, one.rows - 1) * one.row_stride;
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    for (int64_t c = 0; c < one.columns; c += kColumns) {
-      const int64_t column = std::min(c, one.columns - kColumns);
-      Wide::transpose_runs(source + column, Listed{rows}, one.rows, destination,
-                           Listed{one.column_at + column});
-    }
-  });
-}
-
-// One column, whose rows have gaps in the source. Steps may continue it by further columns.
-template <class Machine, class T>
-void move_every(const Panel& panel) {
-  TILEWORK_WAY("every");
-  const Panel one = merged(panel);
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    for (int64_t c = 0; c < one.columns; ++c) {
-      pack<Machine, T>(source + c * one.column_step, one.row_stride, destination + c * one.column_stride,
-                       one.rows);
-    }
-  });
-}
-
 // Chooses the leaf of a panel by its extents.
 template <class Machine>
 class PanelLeaves {
@@ -305,77 +245,17 @@ class PanelLeaves {
   template <class T>
   static Leaf of_elements(const PanelShape& shape) {
     constexpr int64_t kSize = sizeof(T);
-    constexpr int64_t kWidth = 32 / kSize;
     if (shape.column_step != kSize) return {"sparse", PackedRows<Machine, T>::move};
-    const bool is_every = shape.columns == 1 && shape.has_even_rows && shape.holes == 0 &&
-                          shape.rows >= kWidth && shape.row_stride != kSize &&
-                          std::abs(shape.row_stride) <= kMaxPackedStep && shape.row_stride % kSize == 0;
-    if (is_every) return {"every", move_every<Machine, T>};
-    if constexpr (Machine::kZips) {
-      const Leaf leaf = of_few<T>(shape);
-      if (leaf.run != nullptr) return leaf;
-    }
     if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<Machine, T>};
     if (shape.rows > kMostListed || (shape.dropped > 0 && shape.columns > kMostListed)) return {};
     using Wide = typename Machine::template Wide<T>;
     using Thin = typename Machine::template Thin<T>;
-    if constexpr (kSize == 1 && !std::is_void_v<Thin>) {
-      const bool is_short = shape.columns > Thin::kColumns && shape.columns < Wide::kColumns &&
-                            shape.rows % Wide::kRows == 0 && !shape.has_even_rows && shape.has_even_columns &&
-                            shape.holes == 0;
-      if (is_short) return {"listed", move_short_rows<Wide, Thin>};
-      using Half = typename Machine::template Half<T>;
-      const bool has_short_columns = shape.rows > Half::kRows && shape.rows < Wide::kColumns &&
-                                     shape.columns >= 2 * Wide::kColumns && shape.columns % Wide::kRun == 0 &&
-                                     shape.has_even_rows && !shape.has_even_columns && shape.holes == 0 &&
-                                     shape.dropped == 0;
-      if (has_short_columns) return {"listed", move_short_columns<Wide, Half>};
-    }
     Leaf leaf{};
     with_block<Wide, typename Machine::template Narrow<T>, typename Machine::template Half<T>, Thin>(
         shape.rows, shape.columns, [&](auto block) {
           leaf = {"listed", move_listed<typename decltype(block)::type>};
         });
     return leaf;
-  }
-
-  // A few rows, or columns, without gaps on the other side.
-  template <class T>
-  static Leaf of_few(const PanelShape& shape) {
-    constexpr int64_t kSize = sizeof(T);
-    constexpr int64_t kWidth = 32 / kSize;
-    Leaf leaf{};
-    const bool interleaves = shape.columns >= kWidth && shape.has_even_columns && !shape.has_even_rows &&
-                             shape.column_stride == shape.rows * kSize;
-    if (interleaves) {
-      with_count<T>(shape.rows, [&](auto count) {
-        leaf = {"zip", Machine::template zip<T, decltype(count)::value>};
-      });
-      return leaf;
-    }
-    const bool deinterleaves = shape.holes == 0 && shape.dropped == 0 && shape.rows >= kWidth &&
-                               shape.has_even_rows && !shape.has_even_columns &&
-                               shape.row_stride == shape.columns * kSize;
-    if (deinterleaves) {
-      with_count<T>(shape.columns, [&](auto count) {
-        leaf = {"unzip", Machine::template unzip<T, decltype(count)::value>};
-      });
-    }
-    return leaf;
-  }
-
-  // Calls body for a count that the instruction set has steps for.
-  template <class T, class Body>
-  static void with_count(int64_t count, Body body) {
-    constexpr int64_t kSize = sizeof(T);
-    if (count == 2) body(std::integral_constant<int, 2>{});
-    if constexpr (kSize <= 4) {
-      if (count == 3) body(std::integral_constant<int, 3>{});
-      if (count == 4) body(std::integral_constant<int, 4>{});
-    }
-    if constexpr (kSize <= 2) {
-      if (count == 8) body(std::integral_constant<int, 8>{});
-    }
   }
 };
 

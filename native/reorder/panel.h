@@ -60,9 +60,6 @@ using PanelLeaf = void (*)(const Panel&);
 struct Leaf {
   const char* name;
   PanelLeaf run;
-  // Whether the leaf streams listed columns of the panel as whole lines, so that its tile need not be put
-  // together first; null where it never does.
-  bool (*streams_lines)(const Panel&) = nullptr;
 };
 
 // Extents of a panel of one guard state, from which its leaf is chosen.

@@ -94,7 +94,6 @@ const Leaves& best_leaves() {
   switch (best_isa()) {
 #if defined(__x86_64__)
     case Isa::kAvx512:
-      return leaves__avx512();
     case Isa::kAvx2:
       return leaves__avx2();
 #elif defined(__aarch64__)

@@ -58,19 +58,6 @@ TILEWORK_INLINE void transpose_lanes(__m256i (&rows)[kCount]) {
   for (int done = 1; done < kCount; done *= 2) step<kSize>(rows);
 }
 
-// The last `kKept` columns alone: each step that halves what is left of the columns has one half of the work.
-template <int kSize, int kCount, int kKept>
-TILEWORK_INLINE void transpose_last_lanes(const __m256i (&rows)[kCount], __m256i (&columns)[kKept]) {
-  if constexpr (kCount == kKept) {
-    for (int i = 0; i < kCount; ++i) columns[i] = rows[i];
-    for (int done = 1; done < kKept; done *= 2) step<kSize>(columns);
-  } else {
-    __m256i high[kCount / 2];
-    for (int i = 0; i < kCount / 2; ++i) high[i] = unpack_high<kSize>(rows[i], rows[i + kCount / 2]);
-    transpose_last_lanes<kSize>(high, columns);
-  }
-}
-
 // For each pair of a register that is made and a register that it is made from: where its 16 bytes come from;
 // 0x80 gives zero, so that the three are put together by OR.
 using Shuffles = std::array<std::array<std::array<uint8_t, 16>, 3>, 3>;

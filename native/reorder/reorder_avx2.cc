@@ -3,11 +3,11 @@
 #include "reorder/kernels.h"
 #include "reorder/leaves.h"
 #include "reorder/nibble_leaves.h"
+#include "reorder/pack_avx2.h"
 #include "reorder/run_copy.h"
 #include "reorder/streamed_lanes_avx2.h"
 #include "reorder/tiles_avx2.h"
 #include "reorder/vector_avx2.h"
-#include "reorder/zip_avx2.h"
 
 namespace tilework {
 namespace {
@@ -25,16 +25,7 @@ struct Avx2 {
   using Special = SpecialTiles<T>;
   using LaneTiles = AnyTile<LaneBlock, LaneBlock, StreamedLanes, void>;
   using Vector = tilework::Vector;
-  static constexpr bool kZips = true;
   static constexpr bool kPacks = true;
-  template <class T, int kCount>
-  static void zip(const Panel& panel) {
-    zip_rows<T, kCount>(panel);
-  }
-  template <class T, int kCount>
-  static void unzip(const Panel& panel) {
-    unzip_columns<T, kCount>(panel);
-  }
   template <class T, int kStep>
   static void pack(const uint8_t* source, uint8_t* packed, int64_t count) {
     pack_every<T, kStep>(source, packed, count);

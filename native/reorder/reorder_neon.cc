@@ -69,7 +69,6 @@ TILEWORK_INLINE void interleave(uint8x16_t (&rows)[kCount]) {
 struct LineStores {
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
-  static constexpr bool kTransposesParts = false;
   TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
     if (stores == Stores::kStreaming) {
       stream32(destination, line);
@@ -245,7 +244,6 @@ struct Neon {
   using Special = Channels<T, PixelsNeon<T>>;
   using LaneTiles = AnyTile<RegisterBlock, RegisterBlock, NoChannels, void>;
   using Vector = Pair;
-  static constexpr bool kZips = false;
   static constexpr bool kPacks = false;
 };
 

@@ -18,7 +18,6 @@ struct PlainBlock {
   static constexpr int64_t kColumns = kSide;
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
-  static constexpr bool kTransposesParts = false;
   static void store_line(uint8_t* destination, const uint8_t* line, Stores) {
     std::memcpy(destination, line, kLineBytes);
   }
@@ -73,7 +72,6 @@ struct Portable {
   using Special = NoChannels;
   using LaneTiles = AnyTile<PlainBlock<Unit128, 4>, PlainBlock<Unit128, 1>, NoChannels, void>;
   using Vector = PlainVector;
-  static constexpr bool kZips = false;
   static constexpr bool kPacks = false;
 };
 

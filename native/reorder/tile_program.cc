@@ -359,7 +359,7 @@ class TileRun {
         run_cut(state, s + o * outer.source, d + o * outer.destination, inner);
       return;
     }
-    if (is_staged(state, s, d, inner, outer)) return run_staged(state, s, d, inner, outer);
+    if (is_staged(state)) return run_staged(state, s, d, inner, outer);
     if (state.panels.size() + state.zeros.size() == 1 || footprint_ != nullptr) {
       run_state(state, s, d, inner, outer);
       return;
@@ -402,13 +402,9 @@ class TileRun {
     return static_cast<int64_t>(planned_->size()) + panels * times <= kKeptPanels;
   }
 
-  bool is_staged(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer) const {
-    if (stores_ != Stores::kStreaming || !state.scatters_columns || state.span > kMaxTileBytes) return false;
-    if (has_offsets() || program_.context_.leaves.stream_lines == nullptr) return false;
-    return std::none_of(state.panels.begin(), state.panels.end(), [&](const StatePanel& panel) {
-      const auto streams_lines = panel.leaf.streams_lines;
-      return streams_lines != nullptr && streams_lines(panel_of(state, panel, s, d, inner, outer));
-    });
+  bool is_staged(const TileState& state) const {
+    return stores_ == Stores::kStreaming && state.scatters_columns && state.span <= kMaxTileBytes &&
+           !has_offsets() && program_.context_.leaves.stream_lines != nullptr;
   }
 
   // Tiles are made in a buffer, one by one.

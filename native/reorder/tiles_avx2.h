@@ -6,7 +6,6 @@
 #include "reorder/blocks_avx2.h"
 #include "reorder/channels.h"
 #include "reorder/channels_avx2.h"
-#include "reorder/odd_rows.h"
 #include "reorder/padded_pixels_avx2.h"
 #include "reorder/streamed_blocks_avx2.h"
 
@@ -21,10 +20,6 @@ struct SpecialTiles : Channels<T, PixelsAvx2<T>> {
       if (PaddedPixels<T>::run(tile)) return true;
     }
     if (StreamedBlocks<T>::run(tile)) return true;
-    if constexpr (sizeof(T) <= 4) {
-      if (Channels<T, PixelsAvx2<T>>::run(tile)) return true;
-      return OddRows<WideBlock<T>, NarrowBlock<T>, HalfBlock<T>>::run(tile);
-    }
     return Channels<T, PixelsAvx2<T>>::run(tile);
   }
 };

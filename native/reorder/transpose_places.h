@@ -16,26 +16,6 @@
 //     template <class Rows, class Columns>
 //     static void transpose_lines(const uint8_t* source, Rows row_at, uint8_t* destination,
 //                                 Columns column_at);
-//     // Parts of a block, where `kTransposesParts` is true: its last `kCount` columns alone, a half or a
-//     // quarter of them; and the first half of its rows, with `kMore` rows more at places of their own and
-//     // zeros in place of the others.
-//     static constexpr bool kTransposesParts;
-//     template <int kCount, class Rows, class Columns>
-//     static void transpose_last(const uint8_t* source, Rows row_at, uint8_t* destination,
-//                                Columns column_at);
-//     template <int kMore, class Rows, class Columns>
-//     static void transpose_few_rows(const uint8_t* source, Rows row_at, Listed more_at,
-//                                    uint8_t* destination, Columns column_at);
-//     // Of blocks of bytes, where Thin is not void. The first `count` columns alone, or the last ones, of
-//     // `rows` rows, a multiple of kRows; rows are read whole.
-//     template <bool kLast, class Rows, class Columns>
-//     static void transpose_some(const uint8_t* source, Rows row_at, int64_t rows, uint8_t* destination,
-//                                Columns column_at, int64_t count);
-//     // `count` rows, half of kColumns to all of it, of twice as many columns as a block has, of which each
-//     // kRun follow each other in the destination.
-//     static constexpr int kRun;
-//     static void transpose_runs(const uint8_t* source, Listed row_at, int64_t count, uint8_t* destination,
-//                                Listed column_at);
 //     // Writes a cache line.
 //     static void store_line(uint8_t* destination, const uint8_t* line, Stores stores);
 //   };

@@ -776,7 +776,7 @@ void test_reasons() {
             "; 4 x 2 units of 64 bytes at a time (runs)");
   ends_with(
       ReorderPlan({32, {10, 6}, row_major({10, 12}), row_major({10, 6}), Slice{{10, 12}, {0, 0}, {1, 2}}}),
-      "; 60 x 1 units of 4 bytes at a time (every)");
+      "; 60 x 1 units of 4 bytes at a time (even)");
 }
 
 // Ranges for threads end where tiles end, even if those are not multiples of a line.
