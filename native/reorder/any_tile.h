@@ -79,11 +79,10 @@ struct NoChannels {
   static bool run(const Tile&) { return false; }
 };
 
-// `Channels` for a few rows or columns, else `Wide` blocks where they fit, else `Narrow` ones, else, where
-// there are such, `Half` ones of the fewest rows.
-template <class Wide, class Narrow, class Channels, class Half>
-class AnyTile {
- public:
+// `Channels` for a few rows or columns, else `Wide` blocks where they fit, else `Narrow` ones, else unit by
+// unit.
+template <class Wide, class Narrow, class Channels>
+struct AnyTile {
   [[gnu::noinline]] static void run(const Tile& tile) {
     if (Channels::run(tile)) return;
     if (BlockTranspose<Wide>::fits(tile)) {
@@ -92,22 +91,9 @@ class AnyTile {
     } else if (BlockTranspose<Narrow>::fits(tile)) {
       TILEWORK_WAY("even: narrow blocks");
       BlockTranspose<Narrow>::run(tile);
-    } else if (!transpose_by_half(tile)) {
-      NarrowTranspose<Unit>::run(tile);
+    } else {
+      NarrowTranspose<typename Wide::Unit>::run(tile);
     }
-  }
-
- private:
-  using Unit = typename Wide::Unit;
-
-  static bool transpose_by_half(const Tile& tile) {
-    if constexpr (!std::is_void_v<Half>) {
-      if (!BlockTranspose<Half>::fits(tile)) return false;
-      TILEWORK_WAY("even: half blocks");
-      BlockTranspose<Half>::run(tile);
-      return true;
-    }
-    return false;
   }
 };
 

@@ -24,9 +24,6 @@ class BlockTranspose {
     if (writes_lines(tile)) {
       TILEWORK_WAY("blocks: lines past the caches");
       run_lines(tile);
-    } else if (thrashes(tile)) {
-      TILEWORK_WAY("blocks: packed, as rows share sets");
-      pack(tile);
     } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
       if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
         TILEWORK_WAY("blocks: packed, as columns share sets");
@@ -50,14 +47,6 @@ class BlockTranspose {
       std::max(std::min(kMostStripColumns.value, kMostStripBytes.value / kSourceSize), kLine);
   // Rows that make a line of the destination.
   static constexpr int64_t kLineRows = kLineBytes / kSize;
-
-  // Lines of all rows of a block meet in one set of the cache, which does not hold so many, and a block uses
-  // no more than a quarter of each: the others would read them again.
-  static bool thrashes(const Tile& tile) {
-    constexpr bool kMayThrash =
-        Block::kRows > kFewWays.times(2).value && Block::kColumns * kSourceSize <= kLineBytes / 4;
-    return kMayThrash && tile.source_row % kSetBytes == 0 && tile.columns > Block::kColumns;
-  }
 
   static void pack(const Tile& tile) {
     PackedTranspose<Block, Strided, Strided>::run(
@@ -203,11 +192,7 @@ class BlockTranspose {
       int64_t r = begin;
       if constexpr (Block::kLinesInRegisters) {
         const int64_t whole = makes_lines(tile) ? std::min(end, tile.rows - tile.zero_rows) : begin;
-        for (; r + 2 * Block::kRows <= whole; r += 2 * Block::kRows)
-          move_lines(tile, first, columns, r, Strided{tile.source_row});
-        if (whole > begin) {
-          for (; r + 2 * Block::kRows <= end; r += 2 * Block::kRows) complete_lines(tile, first, columns, r);
-        }
+        for (; r + 2 * Block::kRows <= whole; r += 2 * Block::kRows) move_lines(tile, first, columns, r);
       }
       for (; r < end; r += Block::kRows) {
         const int64_t row = std::min(r, tile.rows - Block::kRows);
@@ -220,35 +205,24 @@ class BlockTranspose {
   // Rows that share sets of the cache leave it before a line of them is used up.
   static bool makes_lines(const Tile& tile) { return !crowds_sets(tile.source_row, 2 * Block::kRows); }
 
-  // A line of each column; zeros in place of the rows behind the valid ones.
-  [[gnu::noinline]] static void complete_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
-    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
-    TILEWORK_WAY("blocks: lines completed by zeros");
-    int64_t places[2 * Block::kRows];
-    list_rows(tile.rows - tile.zero_rows - r, source, tile.source_row, places);
-    move_lines(tile, first, columns, r, Listed{places});
-  }
-
-  // A line of each column, of rows at places from row `r` on.
-  template <class Rows>
-  [[gnu::always_inline]] static void move_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r,
-                                                Rows row_at) {
+  // A line of each column, from row `r` on.
+  [[gnu::always_inline]] static void move_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
     const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
     uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
     for (int64_t c = 0; c < columns; c += Block::kColumns) {
       const int64_t at = std::min(c, columns - Block::kColumns);
-      Block::transpose_lines(source + at * kSourceSize, row_at, destination + at * tile.destination_column,
-                             Strided{tile.destination_column});
+      Block::transpose_lines(source + at * kSourceSize, Strided{tile.source_row},
+                             destination + at * tile.destination_column, Strided{tile.destination_column});
     }
   }
 
   // Places of rows from `source` on: those behind the valid ones are where zeros stand, as long as a strip.
-  template <size_t kCount>
-  static void list_rows(int64_t valid, const uint8_t* source, int64_t source_row, int64_t (&places)[kCount]) {
+  static void list_rows(int64_t valid, const uint8_t* source, int64_t source_row,
+                        int64_t (&places)[Block::kRows]) {
     alignas(kLineBytes) static constexpr uint8_t kZeros[kMaxStrip * kSourceSize] = {};
     const auto zeros =
         static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
-    for (int64_t r = 0; r < int64_t{kCount}; ++r) places[r] = r < valid ? r * source_row : zeros;
+    for (int64_t r = 0; r < Block::kRows; ++r) places[r] = r < valid ? r * source_row : zeros;
   }
 
   // One block of rows from row `r` on, `columns` wide.

@@ -28,11 +28,10 @@ inline bool are_runs_aligned(const EvenRuns& runs, int64_t unit) {
 }
 
 // What stands in place of each run: `count` runs that follow each other in the destination and are
-// `source_step` bytes apart in the source, and a shorter one behind them.
+// `source_step` bytes apart in the source.
 struct Chain {
   int64_t count;
   int64_t source_step;
-  int64_t rest_bytes = 0;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Shared by all instruction sets; each brings:
 //
 //   struct Machine {
-//     // Blocks of transpose_places.h; Half and Thin may be void.
+//     // Blocks of transpose_places.h; Half and Thin, which only listed panels take, may be void.
 //     template <class T> using Wide, Narrow, Half, Thin;
 //     // Tiles that are no register blocks alone, as Channels of channels.h.
 //     template <class T> using Special;
@@ -44,23 +44,6 @@ void move_tiles(const Panel& panel) {
     AnyTiles::run({source, destination, one.columns, one.rows, one.zero_rows, one.row_stride,
                    one.column_stride, one.stores});
   });
-}
-
-// Rows and columns with constant distances. Short rows that share sets of the cache are packed: the lines of
-// one would push out those of another before they are used up.
-template <class Machine, class T>
-void move_even(const Panel& panel) {
-  constexpr int64_t kSize = sizeof(T);
-  const Panel one = merged(panel);
-  const bool is_crowded = kSize <= 2 && one.row_stride % kSetBytes == 0 && one.rows > kFewWays.times(2) &&
-                          one.zero_rows == 0 && one.columns * kSize <= kMaxEdgeBytes &&
-                          one.columns * kSize > kHalfLineBytes && one.stores == Stores::kCached;
-  if (is_crowded) {
-    TILEWORK_WAY("even: packed, as short rows share sets");
-    PackedRows<Machine, T>::move(one);
-  } else {
-    move_tiles<TilesOf<Machine, T>>(one);
-  }
 }
 
 // Zeros that rows without a source are read from.
@@ -246,7 +229,7 @@ class PanelLeaves {
   static Leaf of_elements(const PanelShape& shape) {
     constexpr int64_t kSize = sizeof(T);
     if (shape.column_step != kSize) return {"sparse", PackedRows<Machine, T>::move};
-    if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<Machine, T>};
+    if (shape.has_even_rows && shape.has_even_columns) return {"even", move_tiles<TilesOf<Machine, T>>};
     if (shape.rows > kMostListed || (shape.dropped > 0 && shape.columns > kMostListed)) return {};
     using Wide = typename Machine::template Wide<T>;
     using Thin = typename Machine::template Thin<T>;

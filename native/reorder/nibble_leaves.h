@@ -202,39 +202,10 @@ void move_nibble_tiles(const Panel& panel) {
   NibbleTiles<Machine>(panel).run();
 }
 
-// A few columns of rows with a constant distance in the source, which are read with what lies between them.
-template <class Machine>
-void move_nibbles_every(const Panel& panel) {
-  TILEWORK_WAY("nibbles: every");
-  constexpr int64_t kAtOnce = kNibbleRows.value;
-  uint8_t window[kAtOnce * kMaxSparseStep.value];
-  uint8_t bytes[kAtOnce];
-  const Panel one = merged(panel);
-  const At column_at{one.column_at, one.column_stride};
-  const int64_t step = one.row_stride;
-  at_offsets(one, [&](int64_t s, int64_t d) {
-    for (int64_t c = 0; c < one.columns; ++c) {
-      for (int64_t r = 0; r < one.rows; r += kAtOnce) {
-        const int64_t rows = at_most(one.rows - r, kNibbleRows);
-        pair_nibbles(one.source, s + c * one.column_step + r * step, kNoNibbles, (rows - 1) * step + 1,
-                     window);
-        pack<Machine, uint8_t>(window, step, bytes, rows);
-        pack_nibbles(bytes, one.destination, d + column_at(c) + r, rows);
-      }
-    }
-  });
-}
-
 template <class Machine>
 struct NibbleLeaves {
   static Leaf of(const PanelShape& shape) {
     if (shape.unit_bytes != 1) return of_runs();
-    if (shape.rows >= kFewestNibbles && shape.columns >= kFewestNibbles)
-      return {"pairs", move_nibble_tiles<Machine>};
-    const bool is_every = shape.has_even_rows && shape.holes == 0 && shape.dropped == 0 &&
-                          shape.rows >= kFewestNibbles && shape.row_stride > 0 &&
-                          shape.row_stride <= kMaxSparseStep;
-    if (is_every) return {"every", move_nibbles_every<Machine>};
     if (shape.columns >= kFewestNibbles) return {"pairs", move_nibble_tiles<Machine>};
     return of_runs();
   }

@@ -72,7 +72,7 @@ class MergedRows {
 
 template <class Machine, class T>
 using TilesOf = AnyTile<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
-                        typename Machine::template Special<T>, typename Machine::template Half<T>>;
+                        typename Machine::template Special<T>>;
 
 // Every `step`-th byte's unit, side by side.
 template <class Machine, class T>

@@ -8,32 +8,22 @@
 namespace tilework {
 namespace {
 
-enum class Edge : uint8_t { kNone, kRows, kColumns };
-
-// Rows or columns of a block that is not complete, behind the last step.
-struct Tail {
-  int64_t count = 0;
-  Edge edge = Edge::kNone;
-};
-
-// Steps that continue the rows or the columns of a panel become a part of it, and what follows them too.
-// False where they do not: the panel is as before, and whoever has a tail must not lose it.
-bool merge_step(Panel& panel, Steps& step, Tail tail = {}) {
-  if (step.count == 1 && tail.count == 0) return true;
+// Steps that continue the rows or the columns of a panel become a part of it. False where they do not: the
+// panel is as before.
+bool merge_step(Panel& panel, Steps& step) {
+  if (step.count == 1) return true;
   const int64_t unit = panel.unit_bytes;
-  if (panel.column_at == nullptr && tail.edge != Edge::kRows &&
-      step.source == panel.columns * panel.column_step &&
+  if (panel.column_at == nullptr && step.source == panel.columns * panel.column_step &&
       (panel.columns == 1 || step.destination == panel.columns * panel.column_stride)) {
     if (panel.columns == 1) panel.column_stride = step.destination;
-    panel.columns = panel.columns * step.count + tail.count;
+    panel.columns *= step.count;
     step = {};
     return true;
   }
-  if (panel.row_at == nullptr && panel.zero_rows == 0 && tail.edge != Edge::kColumns &&
-      step.destination == panel.rows * unit &&
+  if (panel.row_at == nullptr && panel.zero_rows == 0 && step.destination == panel.rows * unit &&
       (panel.rows == 1 || step.source == panel.rows * panel.row_stride)) {
     if (panel.rows == 1) panel.row_stride = step.source;
-    panel.rows = panel.rows * step.count + tail.count;
+    panel.rows *= step.count;
     step = {};
     return true;
   }

@@ -23,7 +23,7 @@ struct Avx2 {
   using Thin = ThinOrNone<T>;
   template <class T>
   using Special = SpecialTiles<T>;
-  using LaneTiles = AnyTile<LaneBlock, LaneBlock, StreamedLanes, void>;
+  using LaneTiles = AnyTile<LaneBlock, LaneBlock, StreamedLanes>;
   using Vector = tilework::Vector;
   static constexpr bool kPacks = true;
   template <class T, int kStep>

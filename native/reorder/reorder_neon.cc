@@ -216,18 +216,6 @@ struct Pair {
     zero_half(destination + 16);
   }
   static void zero_half(uint8_t* destination) { vst1q_u8(destination, vdupq_n_u8(0)); }
-  static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
-    vst1q_u8(destination, vandq_u8(vld1q_u8(source), vld1q_u8(mask)));
-  }
-  static void copy_completed(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
-    copy_masked(destination, source, mask);
-    zero_half(destination + 16);
-  }
-  // No hint is worth it for less than a pair.
-  static void stream_zero_half(uint8_t* destination) { zero_half(destination); }
-  static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
-    copy_masked(destination, source, mask);
-  }
   static void stream(uint8_t* destination, const uint8_t* source) { stream32(destination, source); }
 };
 
@@ -242,7 +230,7 @@ struct Neon {
   using Thin = void;
   template <class T>
   using Special = Channels<T, PixelsNeon<T>>;
-  using LaneTiles = AnyTile<RegisterBlock, RegisterBlock, NoChannels, void>;
+  using LaneTiles = AnyTile<RegisterBlock, RegisterBlock, NoChannels>;
   using Vector = Pair;
   static constexpr bool kPacks = false;
 };

@@ -44,17 +44,6 @@ struct PlainVector {
   }
   static void zero(uint8_t* destination) { std::memset(destination, 0, kBytes); }
   static void zero_half(uint8_t* destination) { std::memset(destination, 0, kHalfBytes); }
-  static void stream_zero_half(uint8_t* destination) { zero_half(destination); }
-  static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
-    for (int64_t i = 0; i < kHalfBytes; ++i) destination[i] = source[i] & mask[i];
-  }
-  static void copy_completed(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
-    copy_masked(destination, source, mask);
-    zero_half(destination + kHalfBytes);
-  }
-  static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
-    copy_masked(destination, source, mask);
-  }
   static void stream(uint8_t* destination, const uint8_t* source) { copy(destination, source); }
 };
 
@@ -70,7 +59,7 @@ struct Portable {
   using Thin = void;
   template <class T>
   using Special = NoChannels;
-  using LaneTiles = AnyTile<PlainBlock<Unit128, 4>, PlainBlock<Unit128, 1>, NoChannels, void>;
+  using LaneTiles = AnyTile<PlainBlock<Unit128, 4>, PlainBlock<Unit128, 1>, NoChannels>;
   using Vector = PlainVector;
   static constexpr bool kPacks = false;
 };

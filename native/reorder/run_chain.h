@@ -24,8 +24,7 @@ class RunChain {
   // the first-level cache; beyond the caches a few more, as memory takes longer pieces faster. Of columns
   // that are too many for that, each pass reads as many places as processors follow. Runs of whole lines that
   // stay in the caches gain nothing.
-  static bool move(const EvenRuns& runs, const Chain& chain) {
-    if (chain.rest_bytes > 0) return move_with_rest(runs, chain);
+  static void move(const EvenRuns& runs, const Chain& chain) {
     TILEWORK_WAY("runs: chain");
     const bool streams = runs.stores == Stores::kStreaming;
     const int64_t run = runs.bytes;
@@ -42,7 +41,6 @@ class RunChain {
       move_runs(from, part);
       first += part.count;
     }
-    return true;
   }
 
  private:
@@ -66,70 +64,6 @@ class RunChain {
   template <int64_t kBytes>
   [[gnu::noinline]] static void move_runs_of(const EvenRuns& runs, const Chain& chain) {
     each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, kBytes); });
-  }
-
-  // All runs of a column and the rest behind them, which is moved in pieces: what is too much of the last one
-  // the next column writes over, and it comes from the hole behind the rest. False where columns have gaps,
-  // or the hole is none that may be read.
-  static bool move_with_rest(const EvenRuns& runs, const Chain& chain) {
-    const int64_t run = runs.bytes;
-    const int64_t rest = chain.rest_bytes;
-    const bool is_dense = runs.destination_step == chain.count * runs.bytes + chain.rest_bytes;
-    const bool has_hole = runs.source_step >= runs.bytes && ceil_div(rest, kHalfBytes) * kHalfBytes <= run;
-    if (!is_dense || !has_hole) return false;
-    TILEWORK_WAY("runs: chain with a rest that is written over");
-    switch (run) {
-      case 16:
-        move_fixed_with_rest<16>(runs, chain);
-        return true;
-      case 32:
-        move_fixed_with_rest<32>(runs, chain);
-        return true;
-      case 64:
-        move_fixed_with_rest<64>(runs, chain);
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  // One run is what short columns have, and a loop over it takes longer than the run.
-  template <int64_t kRun>
-  static void move_fixed_with_rest(const EvenRuns& runs, const Chain& chain) {
-    if (chain.count == 1) {
-      each_with_rest<kRun>(runs, chain, std::integral_constant<int64_t, 1>{});
-    } else {
-      each_with_rest<kRun>(runs, chain, chain.count);
-    }
-  }
-
-  template <int64_t kRun, class Count>
-  [[gnu::noinline]] static void each_with_rest(const EvenRuns runs, const Chain chain, Count count) {
-    const int64_t rest = chain.rest_bytes;
-    const int64_t source_stride = chain.source_step;
-    const int64_t source_column = runs.source_step;
-    const uint8_t* from = runs.source;
-    uint8_t* to = runs.destination;
-    const auto move_runs_of = [&](const uint8_t* at) {
-      for (int64_t i = 0; i < count; ++i, at += source_stride, to += kRun) {
-        if constexpr (kRun < Vector::kBytes) {
-          Vector::copy_half(to, at);
-        } else {
-          for (int64_t k = 0; k < kRun; k += Vector::kBytes) Vector::copy(to + k, at + k);
-        }
-      }
-      return at;
-    };
-    for (int64_t c = 1; c < runs.count; ++c, from += source_column, to += rest) {
-      const uint8_t* behind = move_runs_of(from);
-      Vector::copy_half(to, behind);
-      // A rest is less than a run.
-      if constexpr (kRun > kHalfBytes) {
-        for (int64_t k = kHalfBytes; k < rest; k += kHalfBytes) Vector::copy_half(to + k, behind + k);
-      }
-    }
-    const uint8_t* behind = move_runs_of(from);
-    copy_run<Vector>(to, behind, rest, Stores::kCached);
   }
 
   template <int64_t kBytes>

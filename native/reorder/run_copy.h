@@ -8,17 +8,8 @@
 //     static void copy(uint8_t* destination, const uint8_t* source);     // kBytes
 //     static void copy_half(uint8_t* destination, const uint8_t* source);
 //     static void stream(uint8_t* destination, const uint8_t* source);   // to an aligned place
-//     // Optional: a cache line, to an aligned address.
-//     static void stream_line(uint8_t* destination, const uint8_t* source);
 //     static void zero(uint8_t* destination);                            // kBytes
 //     static void zero_half(uint8_t* destination);
-//     static void stream_zero_half(uint8_t* destination);
-//     // Half a vector, of whose bytes those stay that have a bit in `mask`, as many bytes; the others
-//     // become zero.
-//     static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask);
-//     static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask);
-//     // The same, with zeros behind up to kBytes.
-//     static void copy_completed(uint8_t* destination, const uint8_t* source, const uint8_t* mask);
 //   };
 #pragma once
 
@@ -46,11 +37,7 @@ template <class Vector, int64_t kBytes>
 
 template <class Vector, int64_t kBytes>
 [[gnu::always_inline]] inline void stream_whole(uint8_t* destination, const uint8_t* source) {
-  if constexpr (kBytes % kLineBytes == 0 && requires { Vector::stream_line(destination, source); }) {
-    for (int64_t i = 0; i < kBytes; i += kLineBytes) Vector::stream_line(destination + i, source + i);
-  } else {
-    for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(destination + i, source + i);
-  }
+  for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(destination + i, source + i);
 }
 
 // Overlapping pieces instead of a loop over single bytes; 0 < size < 2 * kBytes of a vector.

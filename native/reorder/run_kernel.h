@@ -18,8 +18,6 @@ namespace {
 template <class Vector>
 struct RunKernel {
   static void move(const EvenRuns& runs) {
-    // Moved as half a vector, with what lies behind them in the source.
-    if (runs.bytes < kHalfBytes && is_loose(runs)) return move_short(runs);
     switch (runs.bytes) {
       case 16:
         return move_fixed<16>(runs);
@@ -35,72 +33,6 @@ struct RunKernel {
   }
 
  private:
-  // Whether there is something behind each run but the last few: in the source the next one, and in the
-  // destination zeros, or the next run, which is written later.
-  static bool is_loose(const EvenRuns& runs) {
-    const int64_t end = runs.bytes + runs.zero_bytes;
-    const bool has_room = end >= kHalfBytes || runs.destination_step == end;
-    return runs.source_step >= runs.bytes && has_room;
-  }
-
-  // Columns before the last few, whose pieces would reach behind the memory of the runs.
-  static int64_t loose_columns(int64_t columns, int64_t column, int64_t run) {
-    return run >= kHalfBytes ? columns : std::max<int64_t>(columns - ceil_div(kHalfBytes - run, column), 0);
-  }
-
-  static void move_short(const EvenRuns& runs) {
-    const int64_t run = runs.bytes;
-    const int64_t end = run + runs.zero_bytes;
-    const int64_t loose = std::min(loose_columns(runs.count, runs.source_step, run),
-                                   loose_columns(runs.count, runs.destination_step, end));
-    const bool streams = runs.stores == Stores::kStreaming && end % kHalfBytes == 0 &&
-                         runs.destination_step == runs.bytes + runs.zero_bytes &&
-                         is_aligned(runs.destination, kHalfBytes);
-    TILEWORK_WAY("runs: short, masked");
-    if (streams) {
-      TILEWORK_WAY("runs: short, streamed with zeros");
-      move_masked<Zeros::kStreamed>(runs, loose, run, end);
-    } else if (end >= Vector::kBytes) {
-      move_masked<Zeros::kVectors>(runs, loose, run, end);
-    } else {
-      move_masked<Zeros::kHalves>(runs, loose, run, end);
-    }
-    EvenRuns rest = runs;
-    rest.count -= loose;
-    rest.source += loose * runs.source_step;
-    rest.destination += loose * runs.destination_step;
-    move_any(rest);
-  }
-
-  // How those behind a run are written.
-  enum class Zeros { kHalves, kVectors, kStreamed };
-
-  template <Zeros kZeros>
-  [[gnu::noinline]] static void move_masked(const EvenRuns& runs, int64_t columns, int64_t run, int64_t end) {
-    uint8_t mask[kHalfBytes] = {};
-    std::memset(mask, 0xFF, static_cast<size_t>(run));
-    const int64_t source_column = runs.source_step;
-    const int64_t destination_column = runs.destination_step;
-    const uint8_t* from = runs.source;
-    uint8_t* to = runs.destination;
-    for (int64_t c = 0; c < columns; ++c, from += source_column, to += destination_column) {
-      if constexpr (kZeros == Zeros::kStreamed) {
-        Vector::stream_masked(to, from, mask);
-        for (int64_t i = kHalfBytes; i < end; i += kHalfBytes) Vector::stream_zero_half(to + i);
-      } else if constexpr (kZeros == Zeros::kVectors) {
-        for (int64_t i = Vector::kBytes; i < end; i += Vector::kBytes) {
-          Vector::zero(to + std::min(i, end - Vector::kBytes));
-        }
-        Vector::copy_completed(to, from, mask);
-      } else {
-        // The last zeros may reach into the run, which comes after them.
-        for (int64_t i = kHalfBytes; i < end; i += kHalfBytes)
-          Vector::zero_half(to + std::min(i, end - kHalfBytes));
-        Vector::copy_masked(to, from, mask);
-      }
-    }
-  }
-
   // The compiler unrolls runs of a known size.
   template <int64_t kBytes>
   static void move_fixed(const EvenRuns& runs) {

@@ -67,26 +67,21 @@ void move_runs(const Panel& panel) {
   }
   if (one.columns == 1) {
     for (int64_t o = 0; o < one.outer.count; ++o) {
-      const Chain chain{one.rows, one.row_stride, one.rest_bytes};
-      const EvenRuns runs{one.source + o * one.outer.source,
-                          one.destination + o * one.outer.destination,
-                          one.inner.count,
-                          one.unit_bytes,
-                          0,
-                          one.inner.source,
-                          one.inner.destination,
-                          one.stores};
-      if (RunChain<Vector>::move(runs, chain)) continue;
-      TILEWORK_WAY("runs: chain with a rest, one by one");
-      for (int64_t i = 0; i < one.inner.count; ++i) {
-        const uint8_t* from = runs.source + i * one.inner.source;
-        uint8_t* to = runs.destination + i * one.inner.destination;
-        for (int64_t r = 0; r < one.rows; ++r)
-          copy_run<Vector>(to + r * one.unit_bytes, from + r * one.row_stride, one.unit_bytes,
-                           Stores::kCached);
-        copy_run<Vector>(to + one.rows * one.unit_bytes, from + one.rows * one.row_stride, one.rest_bytes,
-                         Stores::kCached);
-      }
+      EvenRuns runs{one.source + o * one.outer.source,
+                    one.destination + o * one.outer.destination,
+                    one.inner.count,
+                    one.unit_bytes,
+                    0,
+                    one.inner.source,
+                    one.inner.destination,
+                    one.stores};
+      RunChain<Vector>::move(runs, {one.rows, one.row_stride});
+      if (one.rest_bytes == 0) continue;
+      TILEWORK_WAY("runs: rests of chains");
+      runs.source += one.rows * one.row_stride;
+      runs.destination += one.rows * one.unit_bytes;
+      runs.bytes = one.rest_bytes;
+      RunKernel<Vector>::move(runs);
     }
     return;
   }

@@ -3,25 +3,18 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "io/checked_math.h"
 #include "policy/thresholds.h"
 #include "reorder/line_writer.h"
 #include "reorder/nibbles.h"
-#include "reorder/panel_steps.h"
 
 namespace tilework {
 namespace {
 
 // The end of a range that ends with the storage: no tile reaches beyond it.
 constexpr int64_t kNoEnd = INT64_MAX / 2;
-
-// Steps of a tile, and what follows the last one.
-struct TailedSteps : Steps {
-  Tail tail;
-};
 
 // Tiles of 4-bit elements have two lines of elements a side, as elements are counted in half bytes. The side
 // that is cast is longer, as each call of a cast has a cost.
@@ -244,54 +237,21 @@ class TileRun {
   }
 
   // All iterations of the innermost outer loop; the steps of the loop around it come with each.
-  void strips(size_t level, int64_t lo, int64_t hi, int64_t s, int64_t d, bool hole,
-              const TailedSteps& around, bool is_whole) {
+  void strips(size_t level, int64_t lo, int64_t hi, int64_t s, int64_t d, bool hole, const Steps& around,
+              bool is_whole) {
     const TileLoop& loop = tiling_.outer[level].loop;
     int64_t next = lo;
     for (int64_t i = lo; i < hi; i = next) {
       at_iteration(level, i, [&] {
         const TileState& state = state_now(hole);
         Segment segment = segment_at(level, i, hi, d, around.count > 1 ? 0 : state.span);
-        if (around.count > 1 || around.tail.count > 0) segment.is_whole = is_whole;
-        TailedSteps steps{{segment.to - i, loop.source_stride, loop.destination_stride}, {}};
+        if (around.count > 1) segment.is_whole = is_whole;
+        const Steps steps{segment.to - i, loop.source_stride, loop.destination_stride};
         next = segment.to;
-        if (segment.is_whole && add_tail(level, i, hi, state, steps)) ++next;
         run_tiles(state, s + i * loop.source_stride, d + i * loop.destination_stride, steps, around,
                   segment.is_whole);
       });
     }
-  }
-
-  // Adds the iteration behind the steps, in which the block is not complete, where that is all that differs.
-  bool add_tail(size_t level, int64_t first, int64_t hi, const TileState& state, TailedSteps& steps) {
-    const Outer& outer = tiling_.outer[level];
-    const int64_t last = first + steps.count;
-    if (footprint_ != nullptr || outer.block_of == BlockOf::kNone || outer.blocks != 1 || last + 1 != hi ||
-        end_ != kNoEnd || state.panels.size() != 1 || !state.zeros.empty()) {
-      return false;
-    }
-    const bool are_rows = outer.block_of == BlockOf::kRows;
-    const TileLoop& block = block_of(outer);
-    const int64_t tail = block.whole_count - (block_index(outer) + steps.count) * block.count;
-    const StatePanel& panel = state.panels[0];
-    if ((are_rows ? tiling_.rows : tiling_.columns).size() != 1 || tail >= block.count) return false;
-    // Of a panel of runs, whose units are others, or that ends with something else, a tail is no part.
-    const bool has_own_units = panel.shape.unit_bytes != tiling_.unit_bytes;
-    if (has_own_units || panel.rest_bytes > 0 || panel.zero_bytes > 0) return false;
-    const Tail added{tail, are_rows ? Edge::kRows : Edge::kColumns};
-    Panel trial = panel_of(state, panel, -panel.source, -panel.destination, {}, {});
-    Steps trial_steps = steps;
-    if (!merge_step(trial, trial_steps, added)) return false;
-    const TileLoop& loop = outer.loop;
-    if (loop.variable != kNone) {
-      // The guard must leave the tail whole, as it does the blocks before.
-      const Variable& variable = nest_.variables[loop.variable];
-      const int64_t index = position_.index[loop.variable] + steps.count * loop.weight;
-      const int64_t reach = program_.facts_[level].below - (block.count - tail) * block.weight;
-      if (index + reach >= std::min(variable.write_hi, variable.valid_hi)) return false;
-    }
-    steps.tail = added;
-    return true;
   }
 
   // Iterations of the loops that the walk takes one by one.
@@ -313,20 +273,6 @@ class TileRun {
     return outer.variable == kNone || outer.variable != inner.variable;
   }
 
-  // The state that all iterations of the innermost outer loop find the tile in, but for a tail of its own;
-  // null if there are several.
-  const TileState* common_state(size_t level, int64_t lo, int64_t hi, int64_t d, bool hole) {
-    const TileState* common = nullptr;
-    at_iteration(level, lo, [&] {
-      const TileState& state = state_now(hole);
-      const Segment segment = segment_at(level, lo, hi, d, 0);
-      const TileLoop& loop = tiling_.outer[level].loop;
-      TailedSteps steps{{segment.to - lo, loop.source_stride, loop.destination_stride}, {}};
-      if (segment.to == hi || add_tail(level, lo, hi, state, steps)) common = &state;
-    });
-    return common;
-  }
-
   void pairs(size_t level, int64_t lo, int64_t hi, int64_t s, int64_t d, bool hole) {
     const Outer& outer = tiling_.outer[level];
     const TileLoop& loop = outer.loop;
@@ -338,21 +284,16 @@ class TileRun {
         const Segment segment = segment_at(level, i, hi, d, outer.span);
         next = segment.to;
         const auto [inner_lo, inner_hi] = iterations(level + 1, di);
-        TailedSteps around{{segment.to - i, loop.source_stride, loop.destination_stride}, {}};
-        if (segment.is_whole && inner_lo < inner_hi && outer.block_of != BlockOf::kNone) {
-          const TileState* state = common_state(level + 1, inner_lo, inner_hi, di, hole);
-          if (state != nullptr && add_tail(level, i, hi, *state, around)) ++next;
-        }
+        const Steps around{segment.to - i, loop.source_stride, loop.destination_stride};
         strips(level + 1, inner_lo, inner_hi, si, di, hole, around, segment.is_whole);
       });
     }
   }
 
   // Tiles in one state: `inner` steps of each of `outer` steps.
-  void run_tiles(const TileState& state, int64_t s, int64_t d, const TailedSteps& inner,
-                 const TailedSteps& outer, bool is_whole) {
+  void run_tiles(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer,
+                 bool is_whole) {
     if (is_planning_ && !can_plan(state, inner, outer)) return planned_.reset();
-    if (inner.tail.count > 0 || outer.tail.count > 0) return run_with_tails(state, s, d, inner, outer);
     if (!is_whole) {
       TILEWORK_WAY("program: tiles that a range cuts");
       for (int64_t o = 0; o < outer.count; ++o)
@@ -372,20 +313,6 @@ class TileRun {
                   {std::min(chunk, inner.count - i), inner.source, inner.destination}, {});
       }
     }
-  }
-
-  // One panel, whose rows and columns take the tails: a leaf knows steps alone.
-  void run_with_tails(const TileState& state, int64_t s, int64_t d, const TailedSteps& inner,
-                      const TailedSteps& outer) {
-    TILEWORK_WAY("program: tails");
-    const StatePanel& only = state.panels[0];
-    Panel panel = panel_of(state, only, s, d, inner, outer);
-    bool takes_inner = merge_step(panel, panel.inner, inner.tail);
-    const bool takes_outer = merge_step(panel, panel.outer, outer.tail);
-    if (!takes_inner && takes_outer) takes_inner = merge_step(panel, panel.inner, inner.tail);
-    if ((inner.tail.count > 0 && !takes_inner) || (outer.tail.count > 0 && !takes_outer))
-      throw std::logic_error("The tail of a tile continues neither its rows nor its columns.");
-    move(panel, only.leaf);
   }
 
   // Several panels share cache lines: all of them come before the steps go on.
