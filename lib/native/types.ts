@@ -400,7 +400,7 @@ export interface NativeDifferencesResult {
 
 /** How a plan runs. */
 export interface NativeExplanation {
-  /** Name from the kernel table, for example `reorder_tiles__avx2`. */
+  /** Name from the kernel table, for example `reorder_tiles_avx2`. */
   readonly kernel: string
   /** Why the planner chose this kernel. */
   readonly reason: string

@@ -39,7 +39,7 @@ const char* name_of(Isa isa) {
 }
 
 const char* kernel_suffix(Isa isa) {
-  constexpr const char* kSuffixes[] = {"_reference", "", "__avx2", "__avx512", "__neon"};
+  constexpr const char* kSuffixes[] = {"_reference", "", "_avx2", "_avx512", "_neon"};
   return kSuffixes[static_cast<size_t>(isa)];
 }
 

@@ -25,7 +25,7 @@ enum class Isa : uint8_t {
 // "reference", "portable", "avx2", "avx512", "neon".
 const char* name_of(Isa isa);
 
-// Suffix of a kernel's name by native/NAMING.md: "_reference", "", "__avx2", "__avx512", "__neon".
+// Suffix of a kernel's name by native/NAMING.md: "_reference", "", "_avx2", "_avx512", "_neon".
 const char* kernel_suffix(Isa isa);
 
 // The widest set that kernels may use in this process. Errors: ERR_ARGUMENT for an unknown TILEWORK_MAX_ISA.

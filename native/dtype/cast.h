@@ -76,7 +76,7 @@ struct CastKernel {
   void (*run)(const CastArguments&);
 };
 
-// Name by native/NAMING.md, for example cast_float32_to_float16__avx2.
+// Name by native/NAMING.md, for example cast_float32_to_float16_avx2.
 std::string name_of(const CastKernel& kernel);
 
 // All kernels, for each pair the fastest first; the reference stands last.
@@ -92,7 +92,7 @@ class Cast {
   Dtype from() const { return from_; }
   Dtype to() const { return to_; }
   const CastOptions& options() const { return options_; }
-  // Names of the kernels in execution order: "cast_int4_to_float32__avx2, cast_...".
+  // Names of the kernels in execution order: "cast_int4_to_float32_avx2, cast_...".
   std::string kernels() const;
 
   // Casts `count` elements; see CastArguments.

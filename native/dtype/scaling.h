@@ -90,7 +90,7 @@ struct ScalingKernel {
   void (*run)(const ScalingArguments&);
 };
 
-// Name by native/NAMING.md, for example quantize_float32_to_int8__avx2.
+// Name by native/NAMING.md, for example quantize_float32_to_int8_avx2.
 std::string name_of(const ScalingKernel& kernel);
 // All kernels; for each kind and pair of types the fastest first and the reference last.
 std::span<const ScalingKernel> scaling_kernels();

@@ -17,8 +17,8 @@ using CastLeaf = bool (*)(const Panel&);
 CastLeaf cast_leaf(Dtype from, Dtype to);
 
 // Of AVX2; for CPUs that have it.
-CastLeaf cast_leaf__avx2(Dtype from, Dtype to);
+CastLeaf cast_leaf_avx2(Dtype from, Dtype to);
 // Of AVX-512 with VL and DQ, for some types also BF16; null where the CPU lacks that, or AVX2 is as fast.
-CastLeaf cast_leaf__avx512(Dtype from, Dtype to);
+CastLeaf cast_leaf_avx512(Dtype from, Dtype to);
 
 }  // namespace tilework

@@ -183,7 +183,7 @@ constexpr CastLeaf kByteLeaf = cast_panel<WideningLoad<from, 1>, TallBlock<from>
 
 }  // namespace
 
-CastLeaf cast_leaf__avx2(Dtype from, Dtype to) {
+CastLeaf cast_leaf_avx2(Dtype from, Dtype to) {
   if (to == Dtype::kFloat32) {
     switch (from) {
       case Dtype::kFloat16:

@@ -136,7 +136,7 @@ constexpr CastLeaf kByteLeaf =
 
 }  // namespace
 
-CastLeaf cast_leaf__avx512(Dtype from, Dtype to) {
+CastLeaf cast_leaf_avx512(Dtype from, Dtype to) {
   if (from != Dtype::kFloat32) return nullptr;
   switch (to) {
     case Dtype::kBfloat16:

@@ -14,9 +14,9 @@ namespace tilework {
 // The leaves of each instruction set, and those of the widest that kernels may use.
 const Leaves& leaves();
 #if defined(__x86_64__)
-const Leaves& leaves__avx2();
+const Leaves& leaves_avx2();
 #elif defined(__aarch64__)
-const Leaves& leaves__neon();
+const Leaves& leaves_neon();
 #endif
 const Leaves& best_leaves();
 

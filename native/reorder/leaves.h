@@ -8,8 +8,6 @@
 //     template <class T> using Special;
 //     // Tiles of units of 16 bytes.
 //     using LaneTiles;
-//     // As in run_copy.h.
-//     using Vector;
 //     // Whether the instruction set packs every kStep-th unit (backwards if kStep is negative), for steps of
 //     // at most 16 bytes.
 //     static constexpr bool kPacks;
@@ -199,7 +197,7 @@ class PanelLeaves {
   }
 
   // Of panels of one column, whose units may have any size.
-  static Leaf of_runs() { return {"runs", move_runs<typename Machine::Vector>}; }
+  static Leaf of_runs() { return {"runs", move_runs}; }
 
  private:
   static Leaf of_units(const PanelShape& shape) {

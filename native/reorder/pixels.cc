@@ -59,7 +59,7 @@ std::unique_ptr<const PixelCast> PixelCast::make(const ReorderPlan& moves, const
 }
 
 std::string PixelCast::kernel() const {
-  return bytes_ == 2 ? "pixels_to_float16__avx2" : "pixels_to_float32__avx2";
+  return bytes_ == 2 ? "pixels_to_float16_avx2" : "pixels_to_float32_avx2";
 }
 
 void PixelCast::run(const ReorderArguments& all) const {
@@ -94,7 +94,7 @@ void PixelCast::run_row(const uint8_t* source, uint8_t* destination, int64_t fir
                        number_of(scaling_.offset_code(entry)),
                        stores};
 #if defined(__x86_64__)
-    return bytes_ == 2 ? pixels_to_float16__avx2(row) : pixels_to_float32__avx2(row);
+    return bytes_ == 2 ? pixels_to_float16_avx2(row) : pixels_to_float32_avx2(row);
 #else
     static_cast<void>(row);
 #endif

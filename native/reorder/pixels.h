@@ -25,8 +25,8 @@ struct PixelRow {
 };
 
 // Reads no byte behind the last pixel. `channels` is 3 or 4.
-void pixels_to_float32__avx2(const PixelRow& row);
-void pixels_to_float16__avx2(const PixelRow& row);
+void pixels_to_float32_avx2(const PixelRow& row);
+void pixels_to_float16_avx2(const PixelRow& row);
 
 class PixelCast {
  public:

@@ -115,7 +115,7 @@ void run_channels(const PixelRow& row) {
 
 }  // namespace
 
-void pixels_to_float32__avx2(const PixelRow& row) { run_channels<float>(row); }
-void pixels_to_float16__avx2(const PixelRow& row) { run_channels<uint16_t>(row); }
+void pixels_to_float32_avx2(const PixelRow& row) { run_channels<float>(row); }
+void pixels_to_float16_avx2(const PixelRow& row) { run_channels<uint16_t>(row); }
 
 }  // namespace tilework

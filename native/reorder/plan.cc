@@ -95,10 +95,10 @@ const Leaves& best_leaves() {
 #if defined(__x86_64__)
     case Isa::kAvx512:
     case Isa::kAvx2:
-      return leaves__avx2();
+      return leaves_avx2();
 #elif defined(__aarch64__)
     case Isa::kNeon:
-      return leaves__neon();
+      return leaves_neon();
 #endif
     default:
       return leaves();

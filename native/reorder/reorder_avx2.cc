@@ -7,7 +7,6 @@
 #include "reorder/run_copy.h"
 #include "reorder/streamed_lanes_avx2.h"
 #include "reorder/tiles_avx2.h"
-#include "reorder/vector_avx2.h"
 
 namespace tilework {
 namespace {
@@ -24,7 +23,6 @@ struct Avx2 {
   template <class T>
   using Special = SpecialTiles<T>;
   using LaneTiles = AnyTile<LaneBlock, LaneBlock, StreamedLanes>;
-  using Vector = tilework::Vector;
   static constexpr bool kPacks = true;
   template <class T, int kStep>
   static void pack(const uint8_t* source, uint8_t* packed, int64_t count) {
@@ -33,7 +31,7 @@ struct Avx2 {
 };
 
 void stream_lines(uint8_t* destination, const uint8_t* source, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 32) stream32(destination + i, load32(source + i));
+  for (int64_t i = 0; i < bytes; i += kVectorBytes) stream32(destination + i, source + i);
 }
 
 constexpr Leaves kLeaves{PanelLeaves<Avx2>::of, PanelLeaves<Avx2>::of_runs, NibbleLeaves<Avx2>::of,
@@ -46,15 +44,15 @@ void end_streaming(const ReorderArguments& arguments) {
 
 }  // namespace
 
-const Leaves& leaves__avx2() { return kLeaves; }
+const Leaves& leaves_avx2() { return kLeaves; }
 
-void reorder_tiles__avx2(const ReorderArguments& a) {
+void reorder_tiles_avx2(const ReorderArguments& a) {
   run_programs(a, kLeaves);
   end_streaming(a);
 }
 
-void copy__avx2(const ReorderArguments& a) {
-  copy_run<Vector>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
+void copy_avx2(const ReorderArguments& a) {
+  copy_run(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
   a.plan.clear_unused_bits(a.destination, a.begin, a.end);
   end_streaming(a);
 }

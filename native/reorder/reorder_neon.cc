@@ -18,15 +18,6 @@ namespace {
 // The registers of a transpose are arrays in the source; they are registers only where all steps are inlined.
 #define TILEWORK_INLINE [[gnu::always_inline]] inline
 
-void copy16(uint8_t* destination, const uint8_t* source) { vst1q_u8(destination, vld1q_u8(source)); }
-
-// A pair of registers, past the caches where the processor takes the hint. No intrinsic names it.
-void stream32(uint8_t* destination, const uint8_t* source) {
-  const uint8x16_t low = vld1q_u8(source);
-  const uint8x16_t high = vld1q_u8(source + 16);
-  asm volatile("stnp %q0, %q1, [%2]" : : "w"(low), "w"(high), "r"(destination) : "memory");
-}
-
 // Interleaves units of `kSize` bytes of the first, or of the second, halves of two registers.
 template <int kSize>
 TILEWORK_INLINE uint8x16_t zip_first(uint8x16_t a, uint8x16_t b) {
@@ -203,22 +194,6 @@ class PixelsNeon {
   static constexpr int kSize = sizeof(T);
 };
 
-// A pair of registers, which one instruction loads or stores.
-struct Pair {
-  static constexpr int64_t kBytes = 32;
-  static void copy(uint8_t* destination, const uint8_t* source) {
-    const uint8x16x2_t pair = vld1q_u8_x2(source);
-    vst1q_u8_x2(destination, pair);
-  }
-  static void copy_half(uint8_t* destination, const uint8_t* source) { copy16(destination, source); }
-  static void zero(uint8_t* destination) {
-    zero_half(destination);
-    zero_half(destination + 16);
-  }
-  static void zero_half(uint8_t* destination) { vst1q_u8(destination, vdupq_n_u8(0)); }
-  static void stream(uint8_t* destination, const uint8_t* source) { stream32(destination, source); }
-};
-
 struct Neon {
   template <class T>
   using Wide = SquareBlock<T>;
@@ -231,7 +206,6 @@ struct Neon {
   template <class T>
   using Special = Channels<T, PixelsNeon<T>>;
   using LaneTiles = AnyTile<RegisterBlock, RegisterBlock, NoChannels>;
-  using Vector = Pair;
   static constexpr bool kPacks = false;
 };
 
@@ -240,12 +214,12 @@ constexpr Leaves kLeaves{PanelLeaves<Neon>::of, PanelLeaves<Neon>::of_runs, Nibb
 
 }  // namespace
 
-const Leaves& leaves__neon() { return kLeaves; }
+const Leaves& leaves_neon() { return kLeaves; }
 
-void reorder_tiles__neon(const ReorderArguments& a) { run_programs(a, kLeaves); }
+void reorder_tiles_neon(const ReorderArguments& a) { run_programs(a, kLeaves); }
 
-void copy__neon(const ReorderArguments& a) {
-  copy_run<Pair>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
+void copy_neon(const ReorderArguments& a) {
+  copy_run(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
   a.plan.clear_unused_bits(a.destination, a.begin, a.end);
 }
 

@@ -35,18 +35,6 @@ struct PlainBlock {
   }
 };
 
-// A vector of run_copy.h, as the compiler knows it.
-struct PlainVector {
-  static constexpr int64_t kBytes = 32;
-  static void copy(uint8_t* destination, const uint8_t* source) { std::memcpy(destination, source, kBytes); }
-  static void copy_half(uint8_t* destination, const uint8_t* source) {
-    std::memcpy(destination, source, kHalfBytes);
-  }
-  static void zero(uint8_t* destination) { std::memset(destination, 0, kBytes); }
-  static void zero_half(uint8_t* destination) { std::memset(destination, 0, kHalfBytes); }
-  static void stream(uint8_t* destination, const uint8_t* source) { copy(destination, source); }
-};
-
 struct Portable {
   // A cache line each way, or 16 bytes.
   template <class T>
@@ -60,7 +48,6 @@ struct Portable {
   template <class T>
   using Special = NoChannels;
   using LaneTiles = AnyTile<PlainBlock<Unit128, 4>, PlainBlock<Unit128, 1>, NoChannels>;
-  using Vector = PlainVector;
   static constexpr bool kPacks = false;
 };
 

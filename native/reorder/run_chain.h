@@ -16,8 +16,6 @@
 namespace tilework {
 namespace {
 
-// `Vector` as in run_copy.h.
-template <class Vector>
 class RunChain {
  public:
   // As many of the runs that go on as fill lines, and let lines of the source be used up before they leave
@@ -56,7 +54,7 @@ class RunChain {
       default:
         if (with_short_size(run, [&](auto size) { move_runs_of<size()>(runs, chain); })) return;
         return each_run(runs, chain, [run](uint8_t* to, const uint8_t* from) {
-          copy_run<Vector>(to, from, run, Stores::kCached);
+          copy_run(to, from, run, Stores::kCached);
         });
     }
   }
@@ -68,14 +66,14 @@ class RunChain {
 
   template <int64_t kBytes>
   static void move_fixed_runs(const EvenRuns& runs, const Chain& chain) {
-    if constexpr (kBytes < Vector::kBytes) {
-      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
+    if constexpr (kBytes < kVectorBytes) {
+      each_run(runs, chain, copy16);
     } else if (runs.stores == Stores::kStreaming && are_runs_aligned(runs, kLineBytes) &&
                chain.count * kBytes % kLineBytes == 0) {
       TILEWORK_WAY("runs: chain, streamed");
-      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { stream_whole<Vector, kBytes>(to, from); });
+      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { stream_whole<kBytes>(to, from); });
     } else {
-      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { copy_whole<Vector, kBytes>(to, from); });
+      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { copy_whole<kBytes>(to, from); });
     }
   }
 

@@ -14,8 +14,6 @@
 namespace tilework {
 namespace {
 
-// `Vector` as in run_copy.h.
-template <class Vector>
 struct RunKernel {
   static void move(const EvenRuns& runs) {
     switch (runs.bytes) {
@@ -38,17 +36,17 @@ struct RunKernel {
   static void move_fixed(const EvenRuns& runs) {
     // Shorter runs fill lines together where they lie side by side.
     const bool is_dense = runs.destination_step == kBytes;
-    const bool fills_lines = kBytes % kLineBytes == 0 || (is_dense && kBytes % Vector::kBytes == 0);
+    const bool fills_lines = kBytes % kLineBytes == 0 || (is_dense && kBytes % kVectorBytes == 0);
     if (runs.stores == Stores::kStreaming && fills_lines &&
         are_runs_aligned(runs, std::min(kBytes, kLineBytes))) {
       TILEWORK_WAY("runs: fixed, streamed");
-      each_column(runs, [](uint8_t* to, const uint8_t* from) { stream_whole<Vector, kBytes>(to, from); });
-    } else if constexpr (kBytes < Vector::kBytes) {
+      each_column(runs, [](uint8_t* to, const uint8_t* from) { stream_whole<kBytes>(to, from); });
+    } else if constexpr (kBytes < kVectorBytes) {
       TILEWORK_WAY("runs: fixed, half a vector");
-      each_column(runs, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
+      each_column(runs, copy16);
     } else {
       TILEWORK_WAY("runs: fixed");
-      each_column(runs, [](uint8_t* to, const uint8_t* from) { copy_whole<Vector, kBytes>(to, from); });
+      each_column(runs, [](uint8_t* to, const uint8_t* from) { copy_whole<kBytes>(to, from); });
     }
   }
 
@@ -64,8 +62,7 @@ struct RunKernel {
   static void move_any(const EvenRuns& runs) {
     TILEWORK_WAY("runs: any size");
     const Stores stores = runs.bytes >= kLongRunBytes ? runs.stores : Stores::kCached;
-    each_column(runs,
-                [&](uint8_t* to, const uint8_t* from) { copy_run<Vector>(to, from, runs.bytes, stores); });
+    each_column(runs, [&](uint8_t* to, const uint8_t* from) { copy_run(to, from, runs.bytes, stores); });
   }
 
   // A function of its own: among the loops around it there are no registers left for its places.
@@ -91,17 +88,17 @@ struct RunKernel {
   // May write into the run, which comes after it.
   static void zero_end(uint8_t* column, int64_t run, int64_t zeros) {
     const int64_t end = run + zeros;
-    if (end < Vector::kBytes) {
+    if (end < kVectorBytes) {
       if (end < kHalfBytes) {
         for (int64_t i = run; i < end; ++i) column[i] = 0;
         return;
       }
-      Vector::zero_half(column);
-      Vector::zero_half(column + end - kHalfBytes);
+      zero16(column);
+      zero16(column + end - kHalfBytes);
       return;
     }
-    for (int64_t i = end - Vector::kBytes; i > run; i -= Vector::kBytes) Vector::zero(column + i);
-    Vector::zero(column + std::min(run, end - Vector::kBytes));
+    for (int64_t i = end - kVectorBytes; i > run; i -= kVectorBytes) zero32(column + i);
+    zero32(column + std::min(run, end - kVectorBytes));
   }
 };
 

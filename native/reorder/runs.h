@@ -39,8 +39,7 @@ void move_units(const Panel& panel) {
   });
 }
 
-template <class Vector>
-void move_runs(const Panel& panel) {
+[[maybe_unused]] void move_runs(const Panel& panel) {
   // Steps cannot continue a unit that something follows.
   const Panel one = panel.rest_bytes > 0 || panel.zero_bytes > 0 ? panel : merged(panel);
   if (one.holes > 0 || one.row_at != nullptr || one.column_at != nullptr ||
@@ -59,9 +58,9 @@ void move_runs(const Panel& panel) {
   if (one.columns == 1 && one.rows == 1 && one.rest_bytes == 0) {
     // The longer of the two steps is the inner one.
     for (int64_t o = 0; o < one.outer.count; ++o) {
-      RunKernel<Vector>::move({one.source + o * one.outer.source, one.destination + o * one.outer.destination,
-                               one.inner.count, one.unit_bytes, one.zero_bytes, one.inner.source,
-                               one.inner.destination, one.stores});
+      RunKernel::move({one.source + o * one.outer.source, one.destination + o * one.outer.destination,
+                       one.inner.count, one.unit_bytes, one.zero_bytes, one.inner.source,
+                       one.inner.destination, one.stores});
     }
     return;
   }
@@ -75,20 +74,20 @@ void move_runs(const Panel& panel) {
                     one.inner.source,
                     one.inner.destination,
                     one.stores};
-      RunChain<Vector>::move(runs, {one.rows, one.row_stride});
+      RunChain::move(runs, {one.rows, one.row_stride});
       if (one.rest_bytes == 0) continue;
       TILEWORK_WAY("runs: rests of chains");
       runs.source += one.rows * one.row_stride;
       runs.destination += one.rows * one.unit_bytes;
       runs.bytes = one.rest_bytes;
-      RunKernel<Vector>::move(runs);
+      RunKernel::move(runs);
     }
     return;
   }
   TILEWORK_WAY("runs: chains of columns");
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     const Chain chain{one.rows, one.row_stride};
-    RunChain<Vector>::move(
+    RunChain::move(
         {source, destination, one.columns, one.unit_bytes, 0, one.unit_bytes, one.column_stride, one.stores},
         chain);
   });

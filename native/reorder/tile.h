@@ -6,6 +6,7 @@
 
 #include "memory/streaming_copy.h"
 #include "reorder/cache_lines.h"
+#include "reorder/lanes.h"
 
 namespace tilework {
 namespace {
@@ -64,12 +65,11 @@ struct Listed {
 
 // A call of the C library's memcpy costs more than so few bytes.
 [[gnu::always_inline]] inline void copy_piece(uint8_t* to, const uint8_t* from, int64_t bytes) {
-  constexpr int64_t kStep = 32;
   int64_t i = 0;
-  for (; i + kStep <= bytes; i += kStep) std::memcpy(to + i, from + i, kStep);
+  for (; i + kVectorBytes <= bytes; i += kVectorBytes) copy32(to + i, from + i);
   if (i == bytes) return;
-  if (bytes >= kStep) {
-    std::memcpy(to + bytes - kStep, from + bytes - kStep, kStep);
+  if (bytes >= kVectorBytes) {
+    copy32(to + bytes - kVectorBytes, from + bytes - kVectorBytes);
   } else {
     std::memcpy(to, from, static_cast<size_t>(bytes));
   }

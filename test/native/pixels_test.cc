@@ -59,9 +59,9 @@ void check_row(const Row& row, const GuardedMemory& from, const GuardedMemory& t
       std::memset(destination, 0xA5, expected.size());
       const PixelRow pixels{source, row.channels, destination, row.count, kScales[0], kOffsets[0], stores};
       if (row.to == Dtype::kFloat16) {
-        pixels_to_float16__avx2(pixels);
+        pixels_to_float16_avx2(pixels);
       } else {
-        pixels_to_float32__avx2(pixels);
+        pixels_to_float32_avx2(pixels);
       }
       CHECK_IN(std::string(info_of(row.to).name) + ", " + std::to_string(row.channels) + " channels, " +
                    std::to_string(row.count) + " pixels",
