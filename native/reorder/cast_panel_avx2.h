@@ -5,10 +5,10 @@
 #include "dtype/lanes_avx2.h"
 #include "policy/thresholds.h"
 #include "reorder/block_transpose.h"
-#include "reorder/blocks_avx2.h"
+#include "reorder/blocks.h"
 #include "reorder/cast_tiles.h"
 #include "reorder/panel_steps.h"
-#include "reorder/streamed_blocks_avx2.h"
+#include "reorder/streamed_blocks.h"
 
 namespace tilework {
 namespace {

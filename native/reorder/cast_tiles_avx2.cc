@@ -5,11 +5,11 @@
 
 #include "dtype/lanes_avx2.h"
 #include "reorder/block_transpose.h"
-#include "reorder/blocks_avx2.h"
+#include "reorder/blocks.h"
 #include "reorder/cast_panel_avx2.h"
 #include "reorder/cast_tiles.h"
 #include "reorder/panel_steps.h"
-#include "reorder/streamed_blocks_avx2.h"
+#include "reorder/streamed_blocks.h"
 
 namespace tilework {
 namespace {

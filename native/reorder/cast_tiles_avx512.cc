@@ -4,7 +4,7 @@
 #include "cpu/features.h"
 #include "dtype/lanes_avx2.h"
 #include "reorder/block_transpose.h"
-#include "reorder/blocks_avx2.h"
+#include "reorder/blocks.h"
 #include "reorder/cast_panel_avx2.h"
 #include "reorder/cast_tiles.h"
 #include "reorder/registers_avx512.h"

@@ -35,7 +35,7 @@ TILEWORK_INLINE __m512i unpack_high(__m512i a, __m512i b) {
   if constexpr (kSize == 4) return _mm512_unpackhi_epi32(a, b);
 }
 
-// As in registers_avx2.h.
+// As in registers.h.
 template <int kSize, int kCount>
 TILEWORK_INLINE void step(__m512i (&rows)[kCount]) {
   __m512i next[kCount];

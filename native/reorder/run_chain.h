@@ -67,7 +67,7 @@ class RunChain {
   template <int64_t kBytes>
   static void move_fixed_runs(const EvenRuns& runs, const Chain& chain) {
     if constexpr (kBytes < kVectorBytes) {
-      each_run(runs, chain, copy16);
+      each_run(runs, chain, [](uint8_t* to, const uint8_t* from) { copy16(to, from); });
     } else if (runs.stores == Stores::kStreaming && are_runs_aligned(runs, kLineBytes) &&
                chain.count * kBytes % kLineBytes == 0) {
       TILEWORK_WAY("runs: chain, streamed");

@@ -36,9 +36,9 @@ inline void copy_short(uint8_t* destination, const uint8_t* source, int64_t size
     copy(destination + size - piece, source + size - piece);
   };
   if (size >= kVectorBytes) {
-    ends(copy32, kVectorBytes);
+    ends([](uint8_t* to, const uint8_t* from) { copy32(to, from); }, kVectorBytes);
   } else if (size >= kHalfBytes) {
-    ends(copy16, kHalfBytes);
+    ends([](uint8_t* to, const uint8_t* from) { copy16(to, from); }, kHalfBytes);
   } else if (size >= 8) {
     for (int64_t i = 0; i + 8 <= size; i += 8) std::memcpy(destination + i, source + i, 8);
     std::memcpy(destination + size - 8, source + size - 8, 8);

@@ -43,7 +43,7 @@ struct RunKernel {
       each_column(runs, [](uint8_t* to, const uint8_t* from) { stream_whole<kBytes>(to, from); });
     } else if constexpr (kBytes < kVectorBytes) {
       TILEWORK_WAY("runs: fixed, half a vector");
-      each_column(runs, copy16);
+      each_column(runs, [](uint8_t* to, const uint8_t* from) { copy16(to, from); });
     } else {
       TILEWORK_WAY("runs: fixed");
       each_column(runs, [](uint8_t* to, const uint8_t* from) { copy_whole<kBytes>(to, from); });

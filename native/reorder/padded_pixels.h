@@ -1,5 +1,5 @@
-// Planes of images to blocks of channels of which 1 to 4 are there and the rest are holes, and back, with
-// AVX2. Included by reorder_avx2.cc only.
+// Planes of images to blocks of channels of which 1 to 4 are there and the rest are holes, and back.
+// Internal to each file, as transpose_places.h.
 //
 // A block transpose would move all channels of a block. Here four rows (those without a source are zeros)
 // make pixels of four units in registers, each pixel is spread to 16 bytes, and the rest of its block is
@@ -14,7 +14,7 @@
 
 #include "policy/thresholds.h"
 #include "reorder/cache_lines.h"
-#include "reorder/registers_avx2.h"
+#include "reorder/registers.h"
 #include "reorder/tile.h"
 
 namespace tilework {
@@ -102,67 +102,71 @@ class PaddedPixels {
 
   template <int64_t kBlock, bool kStreams>
   TILEWORK_INLINE static void fill_group(const Tile& tile, int64_t valid, int64_t p) {
-    __m256i rows[kMostChannels];
+    Register rows[kMostChannels];
     for (int64_t r = 0; r < kMostChannels; ++r) {
       const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
-      rows[r] = r < valid ? load32(from) : _mm256_setzero_si256();
+      rows[r] = r < valid ? load32(from) : zeros();
     }
     interleave<int{kSize}>(rows);
     uint8_t* to = tile.destination + p * kBlock;
     if constexpr (kBlock == kPixelBytes) {
-      put_lane<16, kStreams, kLow>(to, rows);
-      put_lane<16, kStreams, kHigh>(to + kHalf * kBlock, rows);
+      put_lane<16, kStreams, Side::kLow>(to, rows);
+      put_lane<16, kStreams, Side::kHigh>(to + kHalf * kBlock, rows);
     } else {
       for (int64_t r = 0; r < kMostChannels; ++r, to += kPixelsALane * kBlock) {
-        __m256i pieces[kPixelsALane * std::min<int64_t>(kBlock, 16) / 16];
+        Register pieces[kPixelsALane * std::min<int64_t>(kBlock, 16) / 16];
         spread(rows[r], pieces);
-        put_lane<kBlock, kStreams, kLow>(to, pieces);
-        put_lane<kBlock, kStreams, kHigh>(to + kHalf * kBlock, pieces);
+        put_lane<kBlock, kStreams, Side::kLow>(to, pieces);
+        put_lane<kBlock, kStreams, Side::kHigh>(to + kHalf * kBlock, pieces);
       }
     }
   }
 
   // Pixels to blocks of 16 bytes, or to as many as make 16, by zeros behind each.
   template <int kPieces>
-  TILEWORK_INLINE static void spread(__m256i packed, __m256i (&pieces)[kPieces]) {
-    const __m256i zero = _mm256_setzero_si256();
+  TILEWORK_INLINE static void spread(Register packed, Register (&pieces)[kPieces]) {
+    const Register zero = zeros();
     if constexpr (kPieces == 1) {
       pieces[0] = packed;
     } else if constexpr (kPieces == 2) {
       pieces[0] = unpack_low<kPixelBytes>(packed, zero);
       pieces[1] = unpack_high<kPixelBytes>(packed, zero);
     } else {
-      __m256i pairs[2];
+      Register pairs[2];
       spread(packed, pairs);
       for (int i = 0; i < kPieces; i += 2) {
-        pieces[i] = _mm256_unpacklo_epi64(pairs[i / 2], zero);
-        pieces[i + 1] = _mm256_unpackhi_epi64(pairs[i / 2], zero);
+        pieces[i] = unpack_low<8>(pairs[i / 2], zero);
+        pieces[i + 1] = unpack_high<8>(pairs[i / 2], zero);
       }
     }
   }
 
-  // Which lanes of two registers a permutation puts together.
-  static constexpr int kLow = 0x20;
-  static constexpr int kHigh = 0x31;
+  enum class Side : uint8_t { kLow, kHigh };
+
+  // The lanes of one side of two registers.
+  template <Side kSide>
+  TILEWORK_INLINE static Register lanes_of(Register a, Register b) {
+    return kSide == Side::kLow ? low_lanes(a, b) : high_lanes(a, b);
+  }
 
   // What is in one lane of the registers.
-  template <int64_t kBlock, bool kStreams, int kLane, int kPieces>
-  TILEWORK_INLINE static void put_lane(uint8_t* to, const __m256i (&pieces)[kPieces]) {
-    const __m256i zero = _mm256_setzero_si256();
+  template <int64_t kBlock, bool kStreams, Side kSide, int kPieces>
+  TILEWORK_INLINE static void put_lane(uint8_t* to, const Register (&pieces)[kPieces]) {
+    const Register zero = zeros();
     if constexpr (kBlock > 16) {
       for (int i = 0; i < kPieces; ++i, to += kBlock) {
-        put32<kStreams>(to, _mm256_permute2x128_si256(pieces[i], zero, kLane));
+        put32<kStreams>(to, lanes_of<kSide>(pieces[i], zero));
         for (int64_t k = 32; k < kBlock; k += 32) put32<kStreams>(to + k, zero);
       }
     } else {
       for (int i = 0; i < kPieces; i += 2, to += 32) {
-        put32<kStreams>(to, _mm256_permute2x128_si256(pieces[i], pieces[i + 1], kLane));
+        put32<kStreams>(to, lanes_of<kSide>(pieces[i], pieces[i + 1]));
       }
     }
   }
 
   template <bool kStreams>
-  TILEWORK_INLINE static void put32(uint8_t* at, __m256i value) {
+  TILEWORK_INLINE static void put32(uint8_t* at, Register value) {
     if constexpr (kStreams) {
       stream32(at, value);
     } else {
@@ -211,8 +215,8 @@ class PaddedPixels {
   // alone.
   template <int64_t kBlock>
   TILEWORK_INLINE static void take_line_apart(const Tile& tile, int64_t p) {
-    __m256i first[kMostChannels];
-    __m256i second[kMostChannels];
+    Register first[kMostChannels];
+    Register second[kMostChannels];
     const uint8_t* from = tile.source + p * kBlock;
     constexpr bool kPacksAlways = kBlock == kLineBytes && kSize >= 2;
     if (kIsSpread<kBlock> && (kPacksAlways || tile.stores == Stores::kStreaming)) {
@@ -245,7 +249,7 @@ class PaddedPixels {
   }
 
   template <int64_t kBlock>
-  TILEWORK_INLINE static void take_group_apart(const uint8_t* from, __m256i (&rows)[kMostChannels]) {
+  TILEWORK_INLINE static void take_group_apart(const uint8_t* from, Register (&rows)[kMostChannels]) {
     for (int64_t r = 0; r < kMostChannels; ++r) {
       const uint8_t* at = from + r * kPixelsALane * kBlock;
       if constexpr (kBlock == kPixelBytes) {
@@ -259,7 +263,7 @@ class PaddedPixels {
 
   // The first units of pixels side by side in each lane.
   template <int64_t kBlock>
-  TILEWORK_INLINE static __m256i gather_pixels(const uint8_t* from) {
+  TILEWORK_INLINE static Register gather_pixels(const uint8_t* from) {
     const auto at = [from](int64_t pixel) {
       const uint8_t* low = from + pixel * kBlock;
       return load_lanes(low, low + kHalf * kBlock);
@@ -267,13 +271,11 @@ class PaddedPixels {
     if constexpr (kSize == 4) {
       return at(0);
     } else if constexpr (kSize == 2) {
-      return _mm256_unpacklo_epi64(at(0), at(1));
+      return unpack_low<8>(at(0), at(1));
     } else if constexpr (kBlock == 8) {
-      constexpr int kEven = 0x88;
-      return _mm256_castps_si256(
-          _mm256_shuffle_ps(_mm256_castsi256_ps(at(0)), _mm256_castsi256_ps(at(2)), kEven));
+      return even_words(at(0), at(2));
     } else {
-      return _mm256_unpacklo_epi64(_mm256_unpacklo_epi32(at(0), at(1)), _mm256_unpacklo_epi32(at(2), at(3)));
+      return unpack_low<8>(unpack_low<4>(at(0), at(1)), unpack_low<4>(at(2), at(3)));
     }
   }
 };

@@ -1,9 +1,9 @@
-// Groups of pixels for channels.h with AVX2. Included by reorder_avx2.cc only.
+// Groups of pixels for channels.h in registers (registers.h). Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <cstdint>
 
-#include "reorder/registers_avx2.h"
+#include "reorder/registers.h"
 #include "reorder/tile.h"
 
 namespace tilework {
@@ -11,28 +11,28 @@ namespace {
 
 // Each lane has a group of pixels for itself.
 template <class T>
-class PixelsAvx2 {
+class PixelGroups {
  public:
   static constexpr int64_t kPixels = 32 / sizeof(T);
 
   template <int kCount, class Place>
   TILEWORK_INLINE static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p, Place place) {
-    __m256i rows[kCount];
+    Register rows[kCount];
     for (int r = 0; r < kCount; ++r) {
       const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
-      rows[r] = r < valid ? load32(from) : _mm256_setzero_si256();
+      rows[r] = r < valid ? load32(from) : zeros();
     }
     interleave<kSize>(rows);
     uint8_t* low = place(p);
     uint8_t* high = place(p + kPixels / 2);
     const bool streams = tile.stores == Stores::kStreaming && is_aligned(low, 16) && is_aligned(high, 16);
-    for (int r = 0; r < kCount; ++r) put16(low + r * 16, _mm256_castsi256_si128(rows[r]), streams);
-    for (int r = 0; r < kCount; ++r) put16(high + r * 16, _mm256_extracti128_si256(rows[r], 1), streams);
+    for (int r = 0; r < kCount; ++r) put16(low + r * 16, low_lane(rows[r]), streams);
+    for (int r = 0; r < kCount; ++r) put16(high + r * 16, high_lane(rows[r]), streams);
   }
 
   template <int kCount, class Place>
   TILEWORK_INLINE static void take_pixels_apart(const Tile& tile, int64_t p, Place place) {
-    __m256i pixels[kCount];
+    Register pixels[kCount];
     take_group_apart<kCount>(p, place, pixels);
     for (int c = 0; c < kCount && c < tile.columns; ++c) {
       uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;
@@ -49,15 +49,15 @@ class PixelsAvx2 {
   static constexpr bool kTakesLines = true;
   template <int kCount, class Place>
   TILEWORK_INLINE static void take_lines_apart(const Tile& tile, int64_t p, Place place) {
-    __m256i first[kCount];
+    Register first[kCount];
     take_group_apart<kCount>(p, place, first);
     alignas(32) uint8_t lines[kCount * 32];
     for (int c = 0; c < kCount; ++c) store32(lines + c * 32, first[c]);
-    __m256i second[kCount];
+    Register second[kCount];
     take_group_apart<kCount>(p + kPixels, place, second);
     for (int c = 0; c < kCount && c < tile.columns; ++c) {
       uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;
-      const __m256i begin = load32(lines + c * 32);
+      const Register begin = load32(lines + c * 32);
       if (is_aligned(to, 16)) {
         stream32(to, begin);
         stream32(to + 32, second[c]);
@@ -71,7 +71,7 @@ class PixelsAvx2 {
  private:
   // kPixels from pixel `p` on, channel by channel.
   template <int kCount, class Place>
-  TILEWORK_INLINE static void take_group_apart(int64_t p, Place place, __m256i (&pixels)[kCount]) {
+  TILEWORK_INLINE static void take_group_apart(int64_t p, Place place, Register (&pixels)[kCount]) {
     const uint8_t* low = place(p);
     const uint8_t* high = place(p + kPixels / 2);
     for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(low + i * 16, high + i * 16);

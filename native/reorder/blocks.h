@@ -1,4 +1,4 @@
-// Blocks of transpose_places.h with AVX2. Included only by files that are compiled for AVX2.
+// Blocks of transpose_places.h in registers (registers.h). Internal to each file, as transpose_places.h.
 //
 // A wide block puts row r in the low lane of a register and row r + half in the high lane, so that after
 // log2(rows / 2) steps each register holds one whole column of 32 bytes. A narrow block has columns of 16
@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "reorder/byte_elements.h"
-#include "reorder/registers_avx2.h"
+#include "reorder/registers.h"
 #include "reorder/tile.h"
 
 namespace tilework {
@@ -23,11 +23,11 @@ struct LineStores {
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
   TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
-    const __m256i low = load32(line);
-    const __m256i high = load32(line + 32);
+    const Register low = load32(line);
+    const Register high = load32(line + 32);
     if (stores == Stores::kStreaming && is_aligned(destination, kLineBytes)) {
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), low);
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(destination + 32), high);
+      stream32(destination, low);
+      stream32(destination + 32, high);
     } else {
       store32(destination, low);
       store32(destination + 32, high);
@@ -41,10 +41,10 @@ template <class T>
 struct PlainLoad {
   using Unit = T;
   static constexpr int64_t kSourceSize = sizeof(T);
-  TILEWORK_INLINE static __m256i halves(const uint8_t* low, const uint8_t* high) {
+  TILEWORK_INLINE static Register halves(const uint8_t* low, const uint8_t* high) {
     return load_lanes(low, high);
   }
-  TILEWORK_INLINE static __m256i whole(const uint8_t* at) { return load32(at); }
+  TILEWORK_INLINE static Register whole(const uint8_t* at) { return load32(at); }
 };
 
 // Columns of 32 bytes.
@@ -60,7 +60,7 @@ struct WideBlock : LineStores {
   template <class Rows, class Columns>
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
-    __m256i rows[kCount];
+    Register rows[kCount];
     load_columns(source, row_at, rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
   }
@@ -79,8 +79,8 @@ struct WideBlock : LineStores {
         store32(destination + column_at(c) + 32, load32(line + 32));
       }
     } else {
-      __m256i low[kCount];
-      __m256i high[kCount];
+      Register low[kCount];
+      Register high[kCount];
       load_columns(source, row_at, low);
       load_columns(source, row_at.from(kRows), high);
       for (int c = 0; c < kCount; ++c) {
@@ -92,7 +92,7 @@ struct WideBlock : LineStores {
 
  private:
   template <class Rows>
-  TILEWORK_INLINE static void load_columns(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
+  TILEWORK_INLINE static void load_columns(const uint8_t* source, Rows row_at, Register (&rows)[kCount]) {
     for (int r = 0; r < kCount; ++r) rows[r] = Load::halves(source + row_at(r), source + row_at(r + kCount));
     transpose_lanes<sizeof(T)>(rows);
   }
@@ -111,19 +111,19 @@ struct NarrowBlock : LineStores {
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
     constexpr int kHalf = kCount / 2;
-    __m256i rows[kHalf];
+    Register rows[kHalf];
     for (int r = 0; r < kHalf; ++r) rows[r] = Load::halves(source + row_at(r), source + row_at(r + kHalf));
     for (int done = 1; done < kHalf; done *= 2) step<sizeof(T)>(rows);
     bool are_neighbours = false;
     if constexpr (requires { requires Columns::kIsEven; }) are_neighbours = column_at(1) == column_at(0) + 16;
     for (int k = 0; k < kHalf; ++k) {
       // Halves of both columns of each half of the rows.
-      const __m256i columns = _mm256_permute4x64_epi64(rows[k], 0b11011000);
+      const Register columns = part_lanes(rows[k]);
       if (are_neighbours) {
         store32(destination + column_at(2 * k), columns);
       } else {
-        store16(destination + column_at(2 * k), _mm256_castsi256_si128(columns));
-        store16(destination + column_at(2 * k + 1), _mm256_extracti128_si256(columns, 1));
+        store16(destination + column_at(2 * k), low_lane(columns));
+        store16(destination + column_at(2 * k + 1), high_lane(columns));
       }
     }
   }
@@ -140,23 +140,19 @@ struct HalfBlock : LineStores {
   template <class Rows, class Columns>
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
-    __m256i rows[kCount];
+    Register rows[kCount];
     for (int r = 0; r < kCount; ++r) rows[r] = Load::whole(source + row_at(r));
     interleave<sizeof(T)>(rows);
     for (int r = 0; r < kCount; ++r) {
-      store_pair(destination, column_at, 2 * r, _mm256_castsi256_si128(rows[r]));
-      store_pair(destination, column_at, kColumns / 2 + 2 * r, _mm256_extracti128_si256(rows[r], 1));
+      store_pair(destination, column_at, 2 * r, low_lane(rows[r]));
+      store_pair(destination, column_at, kColumns / 2 + 2 * r, high_lane(rows[r]));
     }
   }
 
  private:
   template <class Columns>
-  TILEWORK_INLINE static void store_pair(uint8_t* destination, Columns column_at, int64_t c, __m128i pair) {
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(destination + column_at(c)), pair);
-    // One instruction all the same; the intrinsic for it wants an aligned place.
-    const __m128d doubles = _mm_castsi128_pd(pair);
-    const double high = _mm_cvtsd_f64(_mm_unpackhi_pd(doubles, doubles));
-    std::memcpy(destination + column_at(c + 1), &high, sizeof(high));
+  TILEWORK_INLINE static void store_pair(uint8_t* destination, Columns column_at, int64_t c, Lane pair) {
+    store_halves(destination + column_at(c), destination + column_at(c + 1), pair);
   }
 };
 
@@ -171,10 +167,10 @@ struct ThinBlock : LineStores {
   template <class Rows, class Columns>
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
-    __m256i rows[kCount];
+    Register rows[kCount];
     for (int i = 0; i < kCount; ++i) {
-      rows[i] = _mm256_set_m128i(load_pair(source, row_at.from(kRows / 2 + 2 * i)),
-                                 load_pair(source, row_at.from(2 * i)));
+      rows[i] =
+          combine(load_pair(source, row_at.from(2 * i)), load_pair(source, row_at.from(kRows / 2 + 2 * i)));
     }
     take_apart<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
@@ -182,12 +178,12 @@ struct ThinBlock : LineStores {
 
  private:
   template <class Rows>
-  TILEWORK_INLINE static __m128i load_pair(const uint8_t* source, Rows row_at) {
+  TILEWORK_INLINE static Lane load_pair(const uint8_t* source, Rows row_at) {
     int64_t low = 0;
     int64_t high = 0;
     std::memcpy(&low, source + row_at(0), sizeof(low));
     std::memcpy(&high, source + row_at(1), sizeof(high));
-    return _mm_insert_epi64(_mm_cvtsi64_si128(low), high, 1);
+    return Lane{low, high};
   }
 };
 

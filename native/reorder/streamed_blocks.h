@@ -1,5 +1,5 @@
-// Planes to blocks of channels beyond the caches, with AVX2: tiles whose columns are a block each and lie
-// side by side in the destination. Included only by files that are compiled for AVX2.
+// Planes to blocks of channels beyond the caches: tiles whose columns are a block each and lie side by side
+// in the destination. Internal to each file, as transpose_places.h.
 //
 // A column is 16 to 128 bytes. It is put together in registers and streamed at once, front to back, so that
 // each line of the destination is complete before the next one begins and no line is read before it is
@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "policy/thresholds.h"
-#include "reorder/blocks_avx2.h"
-#include "reorder/registers_avx2.h"
+#include "reorder/blocks.h"
+#include "reorder/registers.h"
 #include "reorder/tile.h"
 
 namespace tilework {
@@ -90,7 +90,7 @@ class StreamedBlocks {
     if constexpr (kBlock == 16) {
       put_short(from, row, to);
     } else if constexpr (kBlock == 32) {
-      __m256i columns[kCount];
+      Register columns[kCount];
       load_columns(from, row, columns);
       for (int c = 0; c < kCount; ++c) stream32(to + c * 32, columns[c]);
     } else {
@@ -102,19 +102,19 @@ class StreamedBlocks {
 
   // Columns of 16 bytes, twice as many.
   TILEWORK_INLINE static void put_short(const uint8_t* from, int64_t row, uint8_t* to) {
-    __m256i columns[kCount];
+    Register columns[kCount];
     for (int r = 0; r < kCount; ++r) columns[r] = Load::whole(from + r * row);
     transpose_lanes<int{kSize}>(columns);
-    for (int c = 0; c < kCount; ++c) put16(to + c * 16, _mm256_castsi256_si128(columns[c]), true);
+    for (int c = 0; c < kCount; ++c) put16(to + c * 16, low_lane(columns[c]), true);
     to += kCount * 16;
-    for (int c = 0; c < kCount; ++c) put16(to + c * 16, _mm256_extracti128_si256(columns[c], 1), true);
+    for (int c = 0; c < kCount; ++c) put16(to + c * 16, high_lane(columns[c]), true);
   }
 
   // A line of each column.
   template <int64_t kBlock>
   TILEWORK_INLINE static void put_lines(const uint8_t* from, int64_t row, uint8_t* to) {
-    __m256i low[kCount];
-    __m256i high[kCount];
+    Register low[kCount];
+    Register high[kCount];
     load_columns(from, row, low);
     load_columns(from + 2 * kCount * row, row, high);
     for (int c = 0; c < kCount; ++c) {
@@ -124,7 +124,7 @@ class StreamedBlocks {
   }
 
   // 32 bytes of each column.
-  TILEWORK_INLINE static void load_columns(const uint8_t* from, int64_t row, __m256i (&columns)[kCount]) {
+  TILEWORK_INLINE static void load_columns(const uint8_t* from, int64_t row, Register (&columns)[kCount]) {
     for (int r = 0; r < kCount; ++r) columns[r] = Load::halves(from + r * row, from + (r + kCount) * row);
     transpose_lanes<int{kSize}>(columns);
   }

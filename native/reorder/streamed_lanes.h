@@ -1,6 +1,7 @@
-// Tiles of units of 16 bytes beyond the caches, with AVX2: blocks of 16 small channels that are put together
+// Tiles of units of 16 bytes beyond the caches: blocks of 16 small channels that are put together
 // to larger ones or taken apart. Lines of the destination are made in registers and streamed at once, as a
-// line that is written in two goes costs as much as two. Included by reorder_avx2.cc only.
+// line that is written in two goes costs as much as two. Internal to each
+// file, as transpose_places.h.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include "policy/thresholds.h"
 #include "reorder/any_tile.h"
 #include "reorder/byte_elements.h"
-#include "reorder/registers_avx2.h"
+#include "reorder/registers.h"
 
 namespace tilework {
 namespace {

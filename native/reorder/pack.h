@@ -1,10 +1,10 @@
-// Packs every n-th unit with AVX2. Included only by files that are compiled for it.
+// Packs every n-th unit by byte shuffles. Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <array>
 #include <cstring>
 
-#include "reorder/registers_avx2.h"
+#include "reorder/registers.h"
 
 namespace tilework {
 namespace {
@@ -31,16 +31,16 @@ constexpr auto every_shuffles(int before) {
 // A register of every `kStep`-th unit. With each unit the others of its slot are read: those at higher
 // addresses, or those at lower ones, as nothing may be read behind the last unit or before the first.
 template <int kSize, int kStep, bool kHigher>
-TILEWORK_INLINE __m256i load_every(const uint8_t* lowest) {
+TILEWORK_INLINE Register load_every(const uint8_t* lowest) {
   constexpr int kLoads = kStep < 0 ? -kStep : kStep;
   constexpr int kBefore = kHigher ? 0 : (kLoads - 1) * kSize;
   static constexpr EveryShuffles<kLoads> kShuffles = every_shuffles<kSize, kStep>(kBefore);
   const uint8_t* low = lowest - kBefore + (kStep < 0 ? 16 * kLoads : 0);
   const uint8_t* high = lowest - kBefore + (kStep < 0 ? 0 : 16 * kLoads);
-  __m256i made = _mm256_setzero_si256();
+  Register made = zeros();
   for (int i = 0; i < kLoads; ++i) {
-    const __m256i places = _mm256_broadcastsi128_si256(load16(kShuffles[static_cast<size_t>(i)].data()));
-    made = _mm256_or_si256(made, _mm256_shuffle_epi8(load_lanes(low + 16 * i, high + 16 * i), places));
+    const Register from = load_lanes(low + 16 * i, high + 16 * i);
+    made = either(made, shuffle_lanes(from, kShuffles[static_cast<size_t>(i)].data()));
   }
   return made;
 }
