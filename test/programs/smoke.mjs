@@ -39,7 +39,7 @@ for (const shape of SHAPES) {
 }
 const names = [...kernels].sort()
 console.log(`kernels: ${names.join(' ')}`)
-assert.deepEqual(names, [`copy__${isa}`, `reorder_tiles__${isa}`])
+assert.deepEqual(names, [`copy_${isa}`, `reorder_tiles_${isa}`])
 
 async function throughFile(shape, dtype) {
   const path = join(root, `${dtype}-${shape.join('x')}.safetensors`)
