@@ -144,15 +144,12 @@ struct HalfBlock : LineStores {
     for (int r = 0; r < kCount; ++r) rows[r] = Load::whole(source + row_at(r));
     interleave<sizeof(T)>(rows);
     for (int r = 0; r < kCount; ++r) {
-      store_pair(destination, column_at, 2 * r, low_lane(rows[r]));
-      store_pair(destination, column_at, kColumns / 2 + 2 * r, high_lane(rows[r]));
+      const auto store = [&](int64_t c, Lane pair) {
+        store_halves(destination + column_at(c), destination + column_at(c + 1), pair);
+      };
+      store(2 * r, low_lane(rows[r]));
+      store(kColumns / 2 + 2 * r, high_lane(rows[r]));
     }
-  }
-
- private:
-  template <class Columns>
-  TILEWORK_INLINE static void store_pair(uint8_t* destination, Columns column_at, int64_t c, Lane pair) {
-    store_halves(destination + column_at(c), destination + column_at(c + 1), pair);
   }
 };
 

@@ -83,7 +83,7 @@ struct ByteLines : LineStores {
       __m512i lines[4] = {rows[j], rows[4 + j], rows[8 + j], rows[12 + j]};
       transpose_lanes(lines);
 #pragma GCC unroll 4
-      for (int lane = 0; lane < 4; ++lane) store64<false>(destination + column_at(4 * lane + j), lines[lane]);
+      for (int lane = 0; lane < 4; ++lane) store64(destination + column_at(4 * lane + j), lines[lane]);
     }
   }
 };
@@ -119,7 +119,7 @@ struct ByteLanes : LineStores {
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
       if (are_neighbours) {
-        store64<false>(destination + column_at(4 * k), rows[k]);
+        store64(destination + column_at(4 * k), rows[k]);
         continue;
       }
       store16(destination + column_at(4 * k), _mm512_castsi512_si128(rows[k]));

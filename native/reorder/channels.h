@@ -10,7 +10,7 @@
 //     // The way back; place(p) is where pixel p comes from.
 //     template <int kCount, class Place>
 //     static void take_pixels_apart(const Tile& tile, int64_t p, Place place);
-//     // The same for 2 * kPixels, past the caches, where `kTakesLines` is there.
+//     // The same for 2 * kPixels, past the caches.
 //     template <int kCount, class Place>
 //     static void take_lines_apart(const Tile& tile, int64_t p, Place place);
 //   };
@@ -98,10 +98,8 @@ class Channels {
       }
     }
     int64_t p = 0;
-    if constexpr (requires { Groups::kTakesLines; }) {
-      const int64_t whole = tile.stores == Stores::kStreaming ? pixels / (2 * kPixels) * (2 * kPixels) : 0;
-      for (; p < whole; p += 2 * kPixels) Groups::template take_lines_apart<kCount>(tile, p, place);
-    }
+    const int64_t whole = tile.stores == Stores::kStreaming ? pixels / (2 * kPixels) * (2 * kPixels) : 0;
+    for (; p < whole; p += 2 * kPixels) Groups::template take_lines_apart<kCount>(tile, p, place);
     for (; p < pixels; p += kPixels) {
       Groups::template take_pixels_apart<kCount>(tile, std::min(p, pixels - kPixels), place);
     }

@@ -3,13 +3,13 @@
 // each file, as transpose_places.h.
 #pragma once
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
 #include <cstdint>
+
+#if defined(__AVX2__)
+#include "cpu/registers_avx2.h"
+#elif defined(__aarch64__)
+#include "reorder/register_neon.h"
+#endif
 
 namespace tilework {
 namespace {
@@ -40,13 +40,9 @@ using Vector [[gnu::vector_size(kVectorBytes), gnu::aligned(1), gnu::may_alias]]
 // Past the caches, to a multiple of 32 bytes, where the instruction set has such stores.
 [[gnu::always_inline]] inline void stream32(uint8_t* destination, const uint8_t* source) {
 #if defined(__AVX2__)
-  _mm256_stream_si256(reinterpret_cast<__m256i*>(destination),
-                      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(source)));
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), load32(source));
 #elif defined(__aarch64__)
-  // A hint, which no intrinsic names.
-  const uint8x16_t low = vld1q_u8(source);
-  const uint8x16_t high = vld1q_u8(source + 16);
-  asm volatile("stnp %q0, %q1, [%2]" : : "w"(low), "w"(high), "r"(destination) : "memory");
+  stream32(destination, load32(source));
 #else
   copy32(destination, source);
 #endif

@@ -58,12 +58,6 @@ template <class Body>
   }
 }
 
-[[maybe_unused]] PanelShape shape_of(const Panel& panel) {
-  return {panel.unit_bytes,        panel.column_step,          panel.rows,  panel.columns,
-          panel.row_at == nullptr, panel.column_at == nullptr, panel.holes, panel.dropped,
-          panel.row_stride,        panel.column_stride};
-}
-
 // Rows or columns, or both, from lists.
 struct At {
   const int64_t* list;

@@ -46,7 +46,6 @@ class PixelGroups {
 
   // A processor has few buffers for lines that are written past the caches, fewer still where two threads
   // share it: each line is written at once.
-  static constexpr bool kTakesLines = true;
   template <int kCount, class Place>
   TILEWORK_INLINE static void take_lines_apart(const Tile& tile, int64_t p, Place place) {
     Register first[kCount];

@@ -109,16 +109,6 @@ bool fits(const ReorderKernel& kernel, const ReorderPlan& plan) {
   return kernel.moves == plan.moves() && can_run(kernel.isa);
 }
 
-namespace {
-
-// The half byte behind an odd number of 4-bit elements.
-void clear_last_half(const ReorderArguments& a) {
-  const bool has_half = a.plan.element_bits() == 4 && a.plan.destination_elements() % 2 != 0;
-  if (has_half && a.end == a.plan.destination_bytes()) a.destination[a.end - a.begin - 1] &= 0x0F;
-}
-
-}  // namespace
-
 void run_programs(const ReorderArguments& a, const Leaves& leaves) {
   for (const auto& made : a.plan.programs()) {
     if (&made->leaves() == &leaves) {
@@ -127,7 +117,7 @@ void run_programs(const ReorderArguments& a, const Leaves& leaves) {
       made->with(leaves)->run(a.source, a.destination, a.begin, a.end, a.stores, a.part);
     }
   }
-  clear_last_half(a);
+  a.plan.clear_unused_bits(a.destination, a.begin, a.end);
 }
 
 ReorderPlan::ReorderPlan(const ReorderDescription& description)

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "cpu/registers_avx2.h"
 #include "reorder/cache_lines.h"

@@ -1,7 +1,6 @@
 // Registers of 32 bytes, as two lanes of 16: how they are read and written, and how the units in them are
-// transposed, interleaved and taken apart. With AVX2 a register is one of the processor's; elsewhere it is a
-// pair, for which the compilers' vector extensions find the instructions. Internal to each file, as
-// transpose_places.h.
+// transposed, interleaved and taken apart. With AVX2 a register is one of the processor's; of NEON's, which
+// are half as long, it is a pair. Internal to each file, as transpose_places.h.
 //
 // All steps work inside of lanes. For powers of two, interleaving is a rotation of the bits of an element's
 // place, and so is each step of a transpose (see step): the same steps do all of it. Three rows are put
@@ -11,16 +10,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
-#include <utility>
-
-#include "reorder/cache_lines.h"
 
 #if defined(__AVX2__)
 #include "reorder/register_avx2.h"
 #else
-#include "reorder/register_pair.h"
+#include "reorder/register_neon.h"
 #endif
 
 namespace tilework {

@@ -12,26 +12,17 @@ namespace {
 
 TILEWORK_INLINE __m512i load64(const uint8_t* at) { return _mm512_loadu_si512(at); }
 
-template <bool kStreams>
-TILEWORK_INLINE void store64(uint8_t* at, __m512i line) {
-  if constexpr (kStreams) {
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(at), line);
-  } else {
-    _mm512_storeu_si512(at, line);
-  }
-}
+TILEWORK_INLINE void store64(uint8_t* at, __m512i line) { _mm512_storeu_si512(at, line); }
 
 template <int kSize>
 TILEWORK_INLINE __m512i unpack_low(__m512i a, __m512i b) {
   if constexpr (kSize == 1) return _mm512_unpacklo_epi8(a, b);
-  if constexpr (kSize == 2) return _mm512_unpacklo_epi16(a, b);
   if constexpr (kSize == 4) return _mm512_unpacklo_epi32(a, b);
 }
 
 template <int kSize>
 TILEWORK_INLINE __m512i unpack_high(__m512i a, __m512i b) {
   if constexpr (kSize == 1) return _mm512_unpackhi_epi8(a, b);
-  if constexpr (kSize == 2) return _mm512_unpackhi_epi16(a, b);
   if constexpr (kSize == 4) return _mm512_unpackhi_epi32(a, b);
 }
 

@@ -18,9 +18,11 @@ int64_t resident_bytes(const std::vector<ByteRange>& ranges) {
   return bytes;
 }
 
+ByteRange hull_of(const std::vector<ByteRange>& ranges) { return {ranges.front().begin, ranges.back().end}; }
+
 // Whether a window that is read by a single call has little else.
 bool fills_window(const std::vector<ByteRange>& ranges, int64_t most_bytes) {
-  const int64_t hull = ranges.back().end - ranges.front().begin;
+  const int64_t hull = hull_of(ranges).size();
   return hull <= most_bytes && hull <= kMaxGapShare.times(resident_bytes(ranges));
 }
 
@@ -73,15 +75,14 @@ Reads reads_of(const Part& part, int64_t most_bytes) {
   Reads reads{source_ranges(part.plan, part.begin, part.end)};
   if (reads.ranges.empty()) return reads;
   reads.in_window = fills_window(reads.ranges, most_bytes);
-  reads.bytes =
-      reads.in_window ? reads.ranges.back().end - reads.ranges.front().begin : resident_bytes(reads.ranges);
+  reads.bytes = reads.in_window ? hull_of(reads.ranges).size() : resident_bytes(reads.ranges);
   return reads;
 }
 
 void run_part(const Part& part, const Reads& reads, FileScratch& scratch) {
   if (reads.ranges.empty()) return part.plan.run(nullptr, part.destination, part.begin, part.end);
   if (!reads.in_window) return run_in_sparse(part, reads.ranges, scratch);
-  run_in_window(part, {reads.ranges.front().begin, reads.ranges.back().end}, scratch);
+  run_in_window(part, hull_of(reads.ranges), scratch);
 }
 
 // In parts that read at most so much: each begins with the size of the one before, as finding out what a part

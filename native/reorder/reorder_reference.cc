@@ -49,7 +49,7 @@ void reorder_reference(const ReorderArguments& a) {
   };
   const int64_t end = std::min(a.end * 8 / bits, a.plan.destination_elements());
   for (const LoopNest& nest : a.plan.nests()) NestWalk(nest, a.begin * 8 / bits, end, true, move_row);
-  if (bits == 4 && end % 2 != 0) a.destination[a.end - a.begin - 1] &= 0x0F;
+  a.plan.clear_unused_bits(a.destination, a.begin, a.end);
 }
 
 }  // namespace tilework

@@ -1,7 +1,6 @@
-// Tiles of units of 16 bytes beyond the caches: blocks of 16 small channels that are put together
-// to larger ones or taken apart. Lines of the destination are made in registers and streamed at once, as a
-// line that is written in two goes costs as much as two. Internal to each
-// file, as transpose_places.h.
+// Tiles of units of 16 bytes beyond the caches: blocks of 16 small channels that are put together to
+// larger ones or taken apart. Lines of the destination are made in registers and streamed at once, as a line
+// that is written in two goes costs as much as two. Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <algorithm>

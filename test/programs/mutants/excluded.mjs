@@ -15,7 +15,7 @@ const FILE_RULES = [
   // Not compiled for this processor.
   {
     name: 'another processor',
-    matches: process.arch === 'arm64' ? /_avx(?:2|512)\.(?:cc|h)$/ : /_neon\.(?:cc|h)$|\/register_pair\.h$/,
+    matches: process.arch === 'arm64' ? /_avx(?:2|512)\.(?:cc|h)$/ : /_neon\.(?:cc|h)$/,
   },
   // Compiled, but never chosen: every mutant would survive.
   { name: 'instructions that this processor lacks', matches: hasAvx512() ? /^$/ : /_avx512\.(?:cc|h)$/ },
@@ -156,7 +156,7 @@ function reversed(text) {
 
 function hasAvx512() {
   try {
-    return readFileSync('/proc/cpuinfo', 'utf8').includes('avx512vbmi')
+    return readFileSync('/proc/cpuinfo', 'utf8').includes('avx512_bf16')
   } catch {
     return false
   }

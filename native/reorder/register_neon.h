@@ -1,9 +1,8 @@
-// Pairs of 16-byte registers, for registers.h. Internal to each file, as transpose_places.h.
+// Pairs of NEON's registers, for registers.h: the compilers' vector extensions find most instructions.
+// Internal to each file, as transpose_places.h.
 #pragma once
 
-#if defined(__aarch64__)
 #include <arm_neon.h>
-#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -95,15 +94,7 @@ TILEWORK_INLINE Register even_words(Register a, Register b) {
 
 // Bytes of a lane at `places`, 16 of them; zero where the highest bit of a place is set.
 TILEWORK_INLINE Lane shuffle(Lane lane, const uint8_t* places) {
-#if defined(__aarch64__)
   return reinterpret_cast<Lane>(vqtbl1q_u8(reinterpret_cast<uint8x16_t>(lane), vld1q_u8(places)));
-#else
-  uint8_t from[16];
-  uint8_t to[16];
-  store16(from, lane);
-  for (int i = 0; i < 16; ++i) to[i] = places[i] < 16 ? from[places[i]] : 0;
-  return load16(to);
-#endif
 }
 
 TILEWORK_INLINE Register shuffle_lanes(Register all, const uint8_t* places) {
@@ -121,13 +112,9 @@ TILEWORK_INLINE void store_halves(uint8_t* first, uint8_t* second, Lane lane) {
 // No hint is worth it for less than a pair.
 TILEWORK_INLINE void put16(uint8_t* at, Lane value, bool) { store16(at, value); }
 
+// A hint, which no intrinsic names.
 TILEWORK_INLINE void stream32(uint8_t* at, Register value) {
-#if defined(__aarch64__)
-  // A hint, which no intrinsic names.
   asm volatile("stnp %q0, %q1, [%2]" : : "w"(value.low), "w"(value.high), "r"(at) : "memory");
-#else
-  store32(at, value);
-#endif
 }
 
 }  // namespace
