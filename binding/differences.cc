@@ -14,7 +14,7 @@
 #include "io/checked_math.h"
 #include "job.h"
 #include "merged_parts.h"
-#include "reorder/reorder_file.h"
+#include "reorder/run/reorder_file.h"
 
 namespace tilework::binding {
 namespace {

@@ -15,7 +15,7 @@
 #include "io/input_file.h"
 #include "io/output_file.h"
 #include "pools.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 #include "sparse_buffer.h"
 
 namespace tilework::binding {

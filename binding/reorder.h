@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "held_plans.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 #include "reorder_run.h"
 
 namespace tilework::binding {

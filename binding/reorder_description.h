@@ -3,7 +3,7 @@
 
 #include <napi.h>
 
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::binding {
 

@@ -10,7 +10,7 @@
 #include "input_file.h"
 #include "io/checked_math.h"
 #include "output_file.h"
-#include "reorder/reorder_file.h"
+#include "reorder/run/reorder_file.h"
 #include "reorder_run.h"
 
 namespace tilework::binding {

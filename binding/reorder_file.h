@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::binding {
 

@@ -10,8 +10,8 @@
 #include "arguments.h"
 #include "job.h"
 #include "parallel/thread_pool.h"
-#include "reorder/parts.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
+#include "reorder/run/parts.h"
 #include "sparse_buffer.h"
 
 namespace tilework::binding {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "reorder/sparse_buffer.h"
+#include "memory/sparse_buffer.h"
 
 namespace tilework::binding {
 

@@ -24,10 +24,10 @@
 #include "error.h"
 #include "interleaved_rounds.h"
 #include "read_description.h"
-#include "reorder/fused_cast.h"
+#include "reorder/cast/fused_cast.h"
 #include "reorder/kernels.h"
-#include "reorder/parts.h"
-#include "reorder/plan.h"
+#include "reorder/run/parts.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::bench {
 namespace {

@@ -25,7 +25,7 @@
 #endif
 
 #include "io/checked_math.h"
-#include "reorder/parts.h"
+#include "reorder/run/parts.h"
 
 namespace tilework::bench {
 

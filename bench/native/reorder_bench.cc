@@ -26,8 +26,8 @@
 #include "io/checked_math.h"
 #include "read_description.h"
 #include "reorder/kernels.h"
-#include "reorder/parts.h"
-#include "reorder/plan.h"
+#include "reorder/run/parts.h"
+#include "reorder/plan/plan.h"
 
 #if defined(TILEWORK_BENCH_ONEDNN)
 #include "onednn_reorder.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "random_layout.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::fuzz {
 

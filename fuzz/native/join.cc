@@ -5,7 +5,7 @@
 #include "description_input.h"
 #include "error.h"
 #include "oracle.h"
-#include "reorder/nest_walk.h"
+#include "reorder/plan/nest_walk.h"
 #include "reorder_case.h"
 
 namespace tilework::fuzz {

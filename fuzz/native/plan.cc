@@ -1,6 +1,6 @@
 // Plans of small layouts, whole and by ranges and parts, with any kernel that fits and with casts, against
 // the oracle of the tests. A source of which only source_ranges() are kept must give the same bytes.
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,10 +10,10 @@
 #include "error.h"
 #include "fuzz_input.h"
 #include "packed_elements.h"
-#include "reorder/fused_cast.h"
+#include "reorder/cast/fused_cast.h"
 #include "reorder/kernels.h"
-#include "reorder/parts.h"
-#include "reorder/source_ranges.h"
+#include "reorder/run/parts.h"
+#include "reorder/run/source_ranges.h"
 #include "reorder_case.h"
 
 namespace tilework::fuzz {

@@ -1,5 +1,5 @@
 // The tiling of every nest, against the loops that it was made of: the same iterations, each once.
-#include "reorder/tiling.h"
+#include "reorder/plan/tiling.h"
 
 #include <algorithm>
 #include <array>

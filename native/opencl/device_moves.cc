@@ -7,7 +7,7 @@
 
 #include "error.h"
 #include "layout/loop_nest.h"
-#include "reorder/fused_cast.h"
+#include "reorder/cast/fused_cast.h"
 
 namespace tilework::cl {
 namespace {

@@ -11,7 +11,7 @@
 #include "io/checked_math.h"
 #include "opencl/kernel_run.h"
 #include "opencl/staging.h"
-#include "reorder/source_ranges.h"
+#include "reorder/run/source_ranges.h"
 
 namespace tilework::cl {
 namespace {

@@ -16,7 +16,7 @@
 #include "io/output_file.h"
 #include "opencl/device.h"
 #include "opencl/kernel_text.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::cl {
 

@@ -7,7 +7,7 @@
 #include "opencl/device.h"
 #include "opencl/device_moves.h"
 #include "opencl/kernel_text.h"
-#include "reorder/source_ranges.h"
+#include "reorder/run/source_ranges.h"
 
 namespace tilework::cl {
 

@@ -4,11 +4,11 @@
 #include <array>
 #include <variant>
 
+#include "dtype/parameter_map.h"
 #include "error.h"
 #include "opencl/cast_text.h"
 #include "opencl/offset_text.h"
 #include "opencl/scaling_text.h"
-#include "reorder/parameter_map.h"
 
 namespace tilework::cl {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework {
 

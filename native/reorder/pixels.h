@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dtype/cast_chain.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework {
 

@@ -1,6 +1,6 @@
 // The kernels of AVX2. This file is compiled for it, so it must not be entered on another processor, and must
 // not define anything that others might link to: all of it but the kernels is internal.
-#include "reorder/machine.h"
+#include "reorder/leaf/machine.h"
 
 namespace tilework {
 namespace {

@@ -1,5 +1,5 @@
 // The kernels of 64-bit ARM, all of whose processors have NEON: its registers in pairs.
-#include "reorder/machine.h"
+#include "reorder/leaf/machine.h"
 
 namespace tilework {
 

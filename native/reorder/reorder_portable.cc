@@ -1,8 +1,8 @@
 // Tile transposes in plain C++, for processors without a kernel of their own.
-#include "reorder/byte_elements.h"
 #include "reorder/kernels.h"
-#include "reorder/leaves.h"
-#include "reorder/nibble_leaves.h"
+#include "reorder/leaf/byte_elements.h"
+#include "reorder/leaf/leaves.h"
+#include "reorder/leaf/nibble_leaves.h"
 
 namespace tilework {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "reorder/kernels.h"
-#include "reorder/nest_walk.h"
+#include "reorder/plan/nest_walk.h"
 
 namespace tilework {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "packed_elements.h"
-#include "reorder/fused_cast.h"
+#include "reorder/cast/fused_cast.h"
 #include "reorder_case.h"
 #include "scaling_oracle.h"
 

@@ -1,5 +1,5 @@
 // What the cost model decides, as tables.
-#include "reorder/cost_model.h"
+#include "policy/cost_model.h"
 
 #include <string>
 

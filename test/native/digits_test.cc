@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "random_layout.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::test {
 namespace {

@@ -20,7 +20,7 @@
 #include "guarded_memory.h"
 #include "read_description.h"
 #include "reorder/kernels.h"
-#include "reorder/parts.h"
+#include "reorder/run/parts.h"
 #include "reorder_case.h"
 #include "running_case.h"
 

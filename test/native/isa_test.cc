@@ -7,7 +7,7 @@
 #include "check.h"
 #include "dtype/cast.h"
 #include "dtype/scaling.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::test {
 namespace {

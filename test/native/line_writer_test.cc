@@ -1,5 +1,5 @@
 // Bytes that are put one behind the other, or apart, arrive whole, and only whole lines are streamed.
-#include "reorder/line_writer.h"
+#include "reorder/leaf/line_writer.h"
 
 #include <algorithm>
 #include <cstring>

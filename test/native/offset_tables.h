@@ -15,7 +15,7 @@
 #include "layout/digits.h"
 #include "layout/slice.h"
 #include "packed_elements.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::test {
 

@@ -13,7 +13,7 @@
 #include "cpu/isa.h"
 #include "dtype/cast.h"
 #include "guarded_memory.h"
-#include "reorder/fused_cast.h"
+#include "reorder/cast/fused_cast.h"
 #include "reorder_case.h"
 
 namespace tilework::test {

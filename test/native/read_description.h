@@ -8,7 +8,7 @@
 #include <istream>
 #include <vector>
 
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 namespace tilework::test {
 

@@ -11,7 +11,7 @@
 
 #include "oracle.h"
 #include "random_layout.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

@@ -1,6 +1,6 @@
 // Plans with a source in a file, against the oracle and the same plan in memory: small ranges of random
 // layouts, large ones with every way of reading, and files written by several threads.
-#include "reorder/reorder_file.h"
+#include "reorder/run/reorder_file.h"
 
 #include <unistd.h>
 

@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "parallel/thread_pool.h"
-#include "reorder/parts.h"
+#include "reorder/run/parts.h"
 #include "reorder_case.h"
 
 namespace tilework::test {

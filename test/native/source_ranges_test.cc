@@ -1,5 +1,5 @@
 // The source ranges of a part of the destination, against the elements that it depends on.
-#include "reorder/source_ranges.h"
+#include "reorder/run/source_ranges.h"
 
 #include <cstdlib>
 #include <string>

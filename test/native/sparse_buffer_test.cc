@@ -1,6 +1,6 @@
 // Reserved addresses without memory: filled ranges are readable, the others read as zeros, and clear()
 // releases the memory.
-#include "reorder/sparse_buffer.h"
+#include "memory/sparse_buffer.h"
 
 #include <cstring>
 #include <fstream>

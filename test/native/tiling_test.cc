@@ -1,6 +1,6 @@
 // The tiling of common reorders: which loops make the unit, the rows, the columns and the loops around a
 // tile.
-#include "reorder/tiling.h"
+#include "reorder/plan/tiling.h"
 
 #include <random>
 #include <string>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "check.h"
-#include "reorder/plan.h"
+#include "reorder/plan/plan.h"
 #include "reorder_case.h"
 
 namespace tilework::test {

@@ -24,7 +24,7 @@ const FOLDERS = ['native/io', 'native/cpu', 'native/memory', 'native/parallel']
 const FILES = [
   'native/error.cc',
   'native/opencl/opencl_library.cc',
-  'native/reorder/reorder_file.cc',
+  'native/reorder/run/reorder_file.cc',
   'binding/pools.cc',
   'binding/folder.cc',
 ]
@@ -54,7 +54,7 @@ function sourcesFor(system) {
       .filter((name) => name.endsWith('.cc') && !name.endsWith('_avx512.cc'))
       .map((name) => `${folder}/${name}`),
   )
-  const files = [...listed, ...FILES, `native/reorder/sparse_buffer_${system}.cc`]
+  const files = [...listed, ...FILES]
   return files.filter((name) => !name.endsWith(other) && !(system === 'posix' && name.includes('/windows_')))
 }
 

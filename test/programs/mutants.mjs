@@ -22,7 +22,7 @@ import { TESTS, writeSizesCases } from './mutants/test_runs.mjs'
 
 const EQUIVALENT = new URL('equivalent_mutants.json', import.meta.url)
 const SOURCE = /\.(?:cc|h)$/
-const ALL_FILES = ['native/reorder/*.{h,cc}', 'native/layout/*.{h,cc}']
+const ALL_FILES = ['native/reorder/**/*.{h,cc}', 'native/layout/*.{h,cc}']
 /** Outcomes of mutants that the tests should have noticed. */
 const COUNTED = ['killed', 'survived']
 

@@ -1,7 +1,7 @@
 /**
  * Draws reorders as large as users' are: destinations of 1 KiB to 16 MiB, evenly by their logarithm. The engine chooses
  * its ways by sizes, so in half of the cases a dimension, or the product of two, is one below, at or one above a
- * threshold of native/reorder/thresholds.def. A case depends only on the seed and its number.
+ * threshold of native/policy/thresholds.def. A case depends only on the seed and its number.
  */
 import { readFileSync } from 'node:fs'
 import { LAYOUT_NAMES, parseLayout } from '../../dist/index.js'

@@ -13,7 +13,7 @@ const ELSEWHERE = process.arch === 'arm64' ? /_avx2|_avx512|_windows/ : /_neon|_
 /** Comparisons that have one outcome, by the start of their line, and why they stay. */
 const EXPLAINED = [
   {
-    file: 'native/reorder/panel_conversion.cc',
+    file: 'native/reorder/cast/panel_conversion.cc',
     line: 'if (piece > room ||',
     reason: 'guards a buffer: a tile has less, as long as it is cut at kMaxEdgeUnits of kLongUnitBytes',
   },
@@ -78,8 +78,8 @@ function readCounts(files) {
 }
 
 function* sources() {
-  for (const folder of ['layout', 'reorder']) {
-    for (const name of readdirSync(join(NATIVE, folder))) {
+  for (const folder of ['layout', 'policy', 'reorder']) {
+    for (const name of readdirSync(join(NATIVE, folder), { recursive: true })) {
       if (!/\.(h|cc)$/.test(name) || ELSEWHERE.test(name)) continue
       yield { file: `native/${folder}/${name}`, text: readFileSync(join(NATIVE, folder, name), 'utf8') }
     }

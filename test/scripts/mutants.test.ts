@@ -29,12 +29,13 @@ const drawn: {
 
 describe('files that are left out', () => {
   it.each([
-    ['native/reorder/cost_model.cc', 'policy'],
+    ['native/policy/cost_model.cc', 'policy'],
     ['native/reorder/thresholds.def', 'policy'],
-    ['native/reorder/sparse_buffer_windows.cc', 'another system'],
+    ['native/memory/sparse_buffer_windows.cc', 'another system'],
   ])('%s: %s', (path, rule) => expect(excluded.excludedFile(path)).toBe(rule))
 
-  it('draws of the others', () => expect(excluded.excludedFile('native/reorder/leaves.h')).toBeUndefined())
+  it('draws of the others', () =>
+    expect(excluded.excludedFile('native/reorder/leaf/leaves.h')).toBeUndefined())
 })
 
 describe('lines that are left out', () => {
