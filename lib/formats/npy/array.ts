@@ -1,11 +1,11 @@
 /** Makes the tensor of a checked header. */
 import type { ByteSource } from '../../bytes/source.js'
+import { SwappedSource } from '../../bytes/swapped_source.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import { FixedStringTensor } from './fixed_strings.js'
 import type { NpyHeader } from './header.js'
 import { DESCR_KEY } from './schema.js'
-import { SwappedSource } from './swapped_source.js'
 
 /** @param start - source offset of the array's magic number */
 export function tensorOf(header: NpyHeader, source: ByteSource, start: number, name: string): Tensor {

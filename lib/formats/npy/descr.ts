@@ -6,7 +6,7 @@
 import { DTYPES, type Dtype, dtypesBy } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import type { Tensor } from '../../tensor/tensor.js'
-import { quote } from './literal.js'
+import { quote } from '../quote.js'
 import { DESCR_KEY, MAX_ITEM_BYTES } from './schema.js'
 
 /** The type of one item of an array. */

@@ -2,13 +2,15 @@
  * The formats npy and npz for the registry. They share a folder because an npz archive is a list of npy files. An npy
  * file starts with a magic number; of ZIP archives an npz is one whose first member is an array, or one without members.
  */
+import { firstMember } from '../../zip/first_member.js'
+import { END, LOCAL_HEADER } from '../../zip/schema.js'
 import type { FileHead } from '../file_head.js'
 import type { FormatEntry } from '../format.js'
 import { isFortranOrder } from './fortran_order.js'
 import { MAGIC, FORMAT_NAME as NPY } from './schema.js'
 import type { NpyWriteOptions } from './write.js'
+import { MEMBER_ENDING, FORMAT_NAME as NPZ } from './zip/npz_schema.js'
 import type { NpzWriteOptions } from './zip/npz_write.js'
-import { END, LOCAL_HEADER, MEMBER_ENDING, FORMAT_NAME as NPZ } from './zip/zip_schema.js'
 
 /** Length of the signatures of ZIP records. */
 const U32_BYTES = 4
@@ -38,14 +40,12 @@ function detectNpy({ bytes }: FileHead): boolean {
 }
 
 /** A member name that reaches beyond the head is legal and not recognised. */
-function detectNpz({ bytes, byteLength }: FileHead): boolean {
-  if (byteLength < END.bytes) return false
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const signature = view.getUint32(0, true)
-  if (signature === END.signature) return byteLength === END.bytes
-  if (signature !== LOCAL_HEADER.signature || byteLength < LOCAL_HEADER.bytes) return false
-  const name = bytes.subarray(LOCAL_HEADER.bytes, LOCAL_HEADER.bytes + view.getUint16(26, true))
-  return Buffer.from(name).toString('latin1').endsWith(MEMBER_ENDING)
+function detectNpz(head: FileHead): boolean {
+  const { bytes, byteLength } = head
+  if (byteLength === END.bytes) {
+    return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true) === END.signature
+  }
+  return firstMember(head)?.endsWith(MEMBER_ENDING) === true
 }
 
 /** An archive that ends inside the header of its first member, which names the kind of the archive. */

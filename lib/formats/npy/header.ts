@@ -2,9 +2,10 @@
 import type { ByteReader } from '../../bytes/reader.js'
 import { TileworkError } from '../../errors.js'
 import { exactSizeOf, multiply } from '../exact_size.js'
+import { quote } from '../quote.js'
 import type { ArraySpan } from './array_span.js'
 import { type ItemType, parseDescr } from './descr.js'
-import { type Extent, type HeaderLiteral, parseHeaderLiteral, quote, TYPE_PATH } from './literal.js'
+import { type Extent, type HeaderLiteral, parseHeaderLiteral, TYPE_PATH } from './literal.js'
 import {
   BYTES_LIMIT,
   DATA_ALIGNMENT,

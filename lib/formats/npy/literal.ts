@@ -3,6 +3,7 @@
  * quote, True and False, and tuples of whole numbers. Nothing is ever evaluated.
  */
 import { TileworkError } from '../../errors.js'
+import { quote } from '../quote.js'
 
 /** An exact extent: a bigint above 2^53 - 1. */
 export type Extent = number | bigint
@@ -165,10 +166,4 @@ class LiteralReader {
       },
     )
   }
-}
-
-/** Text of a file for a message: quoted, with control characters escaped, shortened. */
-export function quote(text: string): string {
-  const cut = text.length > 60 ? `${text.slice(0, 60)}…` : text
-  return JSON.stringify(cut)
 }

@@ -2,24 +2,24 @@
 import { crc32 } from 'node:zlib'
 import type { ByteSource } from '../../../bytes/source.js'
 import { type Finding, TileworkError } from '../../../errors.js'
+import { InflatedSource } from '../../../zip/inflated_source.js'
 import type { ReadOptions } from '../../format.js'
+import { quote } from '../../quote.js'
 import { Report } from '../../report.js'
 import { CHECK_WINDOW_BYTES } from '../check.js'
 import { noteHeaderForm } from '../header.js'
-import { quote } from '../literal.js'
 import { ValueCheck } from '../values.js'
-import { InflatedSource } from './inflated_source.js'
-import { type Content, walkMembers } from './npz_walk.js'
-import { FORMAT_NAME } from './zip_schema.js'
+import { FORMAT_NAME } from './npz_schema.js'
+import { type ArrayContent, walkArrays } from './npz_walk.js'
 
 /** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
 export async function check(source: ByteSource, { level, limits }: ReadOptions): Promise<Finding[]> {
   const report = new Report(FORMAT_NAME, level, 'collect')
-  await walkMembers(source, limits, report, (content) => checkContent(content, report))
+  await walkArrays(source, limits, report, (content) => checkContent(content, report))
   return report.findings()
 }
 
-async function checkContent(content: Content, report: Report): Promise<void> {
+async function checkContent(content: ArrayContent, report: Report): Promise<void> {
   const { entry, place, array, source } = content
   if (array) noteHeaderForm(array.header, array.span)
   // A member that is not a readable array has a finding already. No limit bounds its inflated size, which may be a thousand
@@ -44,7 +44,7 @@ async function checkContent(content: Content, report: Report): Promise<void> {
 }
 
 /** Reads a whole member once, checks its values and returns its checksum. */
-async function scan({ source, start, end, array }: Content): Promise<number> {
+async function scan({ source, start, end, array }: ArrayContent): Promise<number> {
   const values = array && new ValueCheck(array.header, array.span)
   const dataStart = array ? start + array.header.headerBytes : end
   const dataEnd = array ? dataStart + array.header.dataBytes : end

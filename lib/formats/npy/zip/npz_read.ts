@@ -7,8 +7,8 @@ import type { ReadOptions, ReadResult } from '../../format.js'
 import { Report } from '../../report.js'
 import { TensorArray } from '../../tensor_list.js'
 import { tensorOf } from '../array.js'
-import { walkMembers } from './npz_walk.js'
-import { FORMAT_NAME } from './zip_schema.js'
+import { FORMAT_NAME } from './npz_schema.js'
+import { walkArrays } from './npz_walk.js'
 
 /**
  * Tensors are in the order of the directory and have numpy's names: the member names without `.npy`. Members that are not
@@ -19,7 +19,7 @@ import { FORMAT_NAME } from './zip_schema.js'
 export async function read(source: ByteSource, { level, limits }: ReadOptions): Promise<ReadResult> {
   const report = new Report(FORMAT_NAME, level, 'throw')
   // The list is undefined only where the report has thrown.
-  const made = await walkMembers(source, limits, report, ({ array, source: content, start }) =>
+  const made = await walkArrays(source, limits, report, ({ array, source: content, start }) =>
     array ? tensorOf(array.header, content, start, array.name) : undefined,
   )
   const tensors = (made ?? []).filter((tensor) => tensor !== undefined)

@@ -1,29 +1,20 @@
-/** Walks the members of an archive in ascending order of offset and reads the header of each array. */
-import { expectReads } from '../../../bytes/expected_reads.js'
-import { ByteReader } from '../../../bytes/reader.js'
+/** Reads the header of each array of an archive. */
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
+import { InflatedSource } from '../../../zip/inflated_source.js'
+import { STORED } from '../../../zip/schema.js'
+import { type Content, type Kept, walkMembers } from '../../../zip/walk.js'
 import { Budget } from '../../budget.js'
 import type { Limits } from '../../format.js'
-import type { Place, Report } from '../../report.js'
+import { quote } from '../../quote.js'
+import type { Report } from '../../report.js'
 import { ArraySpan } from '../array_span.js'
 import { type NpyHeader, readHeader } from '../header.js'
-import { quote } from '../literal.js'
 import { DEFAULT_LIMITS } from '../schema.js'
-import { InflatedSource, InflatePool } from './inflated_source.js'
-import { type Directory, type DirectoryEntry, readDirectory } from './zip_directory.js'
-import { descriptorEnd, type Member, readLocalHeader } from './zip_member.js'
-import { DEFAULT_NPZ_LIMITS, MEMBER_ENDING, STORED } from './zip_schema.js'
+import { DEFAULT_NPZ_LIMITS, FORMAT_NAME, MEMBER_ENDING } from './npz_schema.js'
 
-/** Bytes per read of a local header and the array header after it; one read covers several small arrays. */
-const WINDOW_BYTES = 4096
-
-/** A member and its uncompressed content. */
-export interface Content extends Member {
-  /** Contains the content from `start` to `end`. */
-  readonly source: ByteSource
-  readonly start: number
-  readonly end: number
+/** A member, and the array that it is. */
+export interface ArrayContent extends Content {
   /** Undefined for a member that is not an array, or one that cannot be read. */
   readonly array: NamedArray | undefined
 }
@@ -34,39 +25,21 @@ export interface NamedArray {
   readonly span: ArraySpan
 }
 
-/** What is kept of a member. */
-interface Kept<Made> {
-  readonly entry: DirectoryEntry
-  readonly made: Made
-}
-
-/**
- * What `make` returns for each member, in the order of the directory; undefined when there is no directory, which is reported.
- * Members are made one by one: an archive may have more of them than memory has room for their contents.
- */
-export async function walkMembers<Made>(
+/** As `walkMembers` of archives; of several members with one name the last is kept. */
+export async function walkArrays<Made>(
   source: ByteSource,
   limits: Limits,
   report: Report,
-  make: (content: Content) => Made | Promise<Made>,
+  make: (content: ArrayContent) => Made | Promise<Made>,
 ): Promise<Made[] | undefined> {
   const budget = new Budget(limits, DEFAULT_NPZ_LIMITS, source.byteLength)
-  const directory = await readDirectory(source, budget, report)
-  if (!directory) return undefined
-  const walk = new Walk(source, directory, { budget, report, maxHeaderBytes: maxHeaderBytes(limits) })
-  const byOffset = directory.entries.toSorted((one, other) => one.localOffset - other.localOffset)
-  const starts = byOffset.map(({ localOffset }) => localOffset)
-  expectReads(source, { starts, byteLength: WINDOW_BYTES })
-  const kept: Kept<Made>[] = []
-  for (const [position, entry] of byOffset.entries()) {
-    const next = byOffset[position + 1]?.localOffset ?? directory.start
-    const content = await walk.member(entry, next)
-    if (walk.isOverLimit) return undefined
-    if (content) kept.push({ entry, made: await make(content) })
-  }
-  walk.finish()
-  kept.sort((one, other) => one.entry.index - other.entry.index)
-  return withoutRepeated(kept, report).map(({ made }) => made)
+  const arrays = new ArrayReader(budget, limits, report)
+  const kept = await walkMembers(source, { format: FORMAT_NAME, budget, report }, async (content) => {
+    const array = await arrays.read(content)
+    if (content.source instanceof InflatedSource) content.source.rewind()
+    return make({ ...content, array })
+  })
+  return kept && withoutRepeated(kept, report).map(({ made }) => made)
 }
 
 /** Keeps the last of several members with one name, as numpy does. */
@@ -82,82 +55,39 @@ function withoutRepeated<Made>(kept: readonly Kept<Made>[], report: Report): Kep
   })
 }
 
-class Walk {
-  /** True once a limit is exceeded: the members read so far must not be used. */
-  isOverLimit = false
-  readonly #source: ByteSource
-  readonly #directory: Directory
+class ArrayReader {
   readonly #budget: Budget
-  /** Limit for the header of one array. */
+  /** Limit for the header of one array, which is far below the limit for all headers. */
   readonly #maxHeaderBytes: number
   readonly #report: Report
-  readonly #reader: ByteReader
-  readonly #pool = new InflatePool()
-  /** End offset of all members so far; unknown after one that cannot be read. */
-  #end: number | undefined = 0
 
-  constructor(
-    source: ByteSource,
-    directory: Directory,
-    { budget, maxHeaderBytes, report }: { budget: Budget; maxHeaderBytes: number; report: Report },
-  ) {
-    this.#source = source
-    this.#directory = directory
+  constructor(budget: Budget, limits: Limits, report: Report) {
     this.#budget = budget
-    this.#maxHeaderBytes = maxHeaderBytes
+    this.#maxHeaderBytes = new Budget(limits, DEFAULT_LIMITS).limit('headerBytes')
     this.#report = report
-    this.#reader = new ByteReader(source, WINDOW_BYTES)
   }
 
-  async member(entry: DirectoryEntry, next: number): Promise<Content | undefined> {
-    this.#checkGap(entry.localOffset)
-    this.#end = undefined
-    const member = await readLocalHeader(this.#reader, entry, next, this.#report)
-    if (!member) return undefined
-    const { place } = member
-    this.#end = await descriptorEnd(this.#reader, member, next, this.#report)
-    if (!this.#spend('headerBytes', member.dataStart - entry.localOffset, place)) return undefined
-    const content = this.#open(member)
-    const array = await this.#readArray(content)
-    // The streams of members that are never read must not stay open.
-    if (content.source instanceof InflatedSource) content.source.rewind()
-    return { ...content, array }
-  }
-
-  finish(): void {
-    this.#checkGap(this.#directory.start)
-  }
-
-  #checkGap(next: number): void {
-    if (this.#end === undefined || next <= this.#end) return
-    const message = `${next - this.#end} bytes at ${this.#end} belong to no member.`
-    this.#report.deviation('ERR_GAP', message, { path: '', offset: this.#end })
-  }
-
-  #open(member: Member): Omit<Content, 'array'> {
-    const { entry, dataStart, dataEnd, place } = member
-    if (entry.method === STORED) return { ...member, source: this.#source, start: dataStart, end: dataEnd }
-    const range = { start: dataStart, end: dataEnd, byteLength: entry.bytes }
-    const source = new InflatedSource({ source: this.#source, ...range, path: place.path }, this.#pool)
-    return { ...member, source, start: 0, end: entry.bytes }
-  }
-
-  async #readArray(content: Omit<Content, 'array'>): Promise<NamedArray | undefined> {
-    const { entry, place, source } = content
+  async read(content: Content): Promise<NamedArray | undefined> {
+    const { entry, place } = content
     if (!entry.name.endsWith(MEMBER_ENDING)) {
       const message = `members[${entry.index}] (${quote(entry.name)}) is not an array: array names end in ${MEMBER_ENDING}.`
       this.#report.note('ERR_UNSUPPORTED', message, place)
       return undefined
     }
     const span = spanOf(content, this.#report)
-    const reader = source === this.#source ? this.#reader : new ByteReader(source, WINDOW_BYTES)
-    const header = await this.#readHeader(reader, span)
-    if (!header || !this.#spend('headerBytes', header.headerBytes, place)) return undefined
-    if (!this.#spend('totalBytes', header.dataBytes, place)) return undefined
-    return { name: entry.name.slice(0, -MEMBER_ENDING.length), header, span }
+    const header = await this.#readHeader(content, span)
+    if (!header) return undefined
+    const excess =
+      this.#budget.spend('headerBytes', header.headerBytes) ??
+      this.#budget.spend('totalBytes', header.dataBytes)
+    if (excess === undefined) {
+      return { name: entry.name.slice(0, -MEMBER_ENDING.length), header, span }
+    }
+    this.#report.broken('ERR_LIMIT', excess, place)
+    return undefined
   }
 
-  async #readHeader(reader: ByteReader, span: ArraySpan): Promise<NpyHeader | undefined> {
+  async #readHeader({ reader }: Content, span: ArraySpan): Promise<NpyHeader | undefined> {
     try {
       return await readHeader(reader, span, this.#maxHeaderBytes)
     } catch (error) {
@@ -166,23 +96,10 @@ class Walk {
       return undefined
     }
   }
-
-  #spend(limit: 'headerBytes' | 'totalBytes', bytes: number, place: Place): boolean {
-    const excess = this.#budget.spend(limit, bytes)
-    if (excess === undefined) return true
-    this.#report.broken('ERR_LIMIT', excess, place)
-    this.isOverLimit = true
-    return false
-  }
-}
-
-/** The limit for the header of one array, which is far below the limit for all headers. */
-function maxHeaderBytes(limits: Limits): number {
-  return new Budget(limits, DEFAULT_LIMITS).limit('headerBytes')
 }
 
 /** Offsets in a stored member map to file offsets; in a deflated one only its start does. */
-function spanOf({ entry, place, dataStart, start, end }: Omit<Content, 'array'>, report: Report): ArraySpan {
+function spanOf({ entry, place, dataStart, start, end }: Content, report: Report): ArraySpan {
   const isStored = entry.method === STORED
   return new ArraySpan({
     start,

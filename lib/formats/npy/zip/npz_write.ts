@@ -12,10 +12,11 @@ import { checkTensor } from '../../../tensor/check_tensor.js'
 import { asStored } from '../../../tensor/dense.js'
 import { isWellFormed } from '../../../utf8.js'
 import type { TensorSequence, WritePlan, WriteSegment } from '../../format.js'
+import { quote } from '../../quote.js'
 import { uniqueNames } from '../../write_checks.js'
 import { contentOf, type NpyContent, numbersContentOf } from '../content.js'
 import { heldBetweenReads } from '../held_tensor.js'
-import { quote } from '../literal.js'
+import { FORMAT_NAME, MEMBER_ENDING } from './npz_schema.js'
 import {
   directoryEntry,
   directoryEntryBytes,
@@ -25,7 +26,6 @@ import {
   type StoredMember,
   storedMember,
 } from './zip_print.js'
-import { FORMAT_NAME, MEMBER_ENDING } from './zip_schema.js'
 
 export interface NpzWriteOptions {
   /**

@@ -6,13 +6,13 @@ import {
   EXTRA_ZIP64,
   FLAG_UTF8,
   LOCAL_HEADER,
-  MEMBER_ALIGNMENT,
   STORED,
   U16_ESCAPE,
   U32_ESCAPE,
   ZIP64_END,
   ZIP64_LOCATOR,
-} from './zip_schema.js'
+} from '../../../zip/schema.js'
+import { MEMBER_ALIGNMENT } from './npz_schema.js'
 
 /** A stored member to be written. */
 export interface StoredMember {

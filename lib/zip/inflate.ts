@@ -2,9 +2,8 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib'
-import type { ByteSource } from '../../../bytes/source.js'
-import { TileworkError } from '../../../errors.js'
-import { FORMAT_NAME } from './zip_schema.js'
+import type { ByteSource } from '../bytes/source.js'
+import { TileworkError } from '../errors.js'
 
 /** Bytes per read of compressed data, and per chunk of inflated data. */
 const WINDOW_BYTES = 64 * 1024
@@ -18,6 +17,8 @@ export interface Deflated {
   readonly byteLength: number
   /** Path for errors, for example `members[2]`. */
   readonly path: string
+  /** Name of the format of the archive, for errors. */
+  readonly format: string
 }
 
 /**
@@ -62,9 +63,9 @@ function tooMuch(deflated: Deflated): TileworkError {
   return damaged(deflated, `continue after the ${deflated.byteLength} declared bytes`)
 }
 
-function damaged({ path, start }: Deflated, how: string, cause?: unknown): TileworkError {
+function damaged({ path, start, format }: Deflated, how: string, cause?: unknown): TileworkError {
   return new TileworkError('ERR_COMPRESSED', `The compressed data of ${path} ${how}.`, {
-    format: FORMAT_NAME,
+    format,
     path,
     offset: start,
     ...(cause !== undefined && { cause }),

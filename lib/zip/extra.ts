@@ -1,7 +1,7 @@
 /** Reads extra fields of local headers and directory entries: a list of tagged fields, of which only zip64 is used. */
 
-import { u64At, viewOf } from './zip_end.js'
-import { EXTRA_ZIP64, U32_ESCAPE } from './zip_schema.js'
+import { u64At, viewOf } from './end.js'
+import { EXTRA_ZIP64, U32_ESCAPE } from './schema.js'
 
 /** Numbers of a header, with zip64 values substituted. */
 export interface ExtraNumbers {

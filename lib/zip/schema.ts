@@ -1,5 +1,5 @@
 /**
- * The records of ZIP that npz uses, and the limits of reading them.
+ * The records of ZIP that npz and PyTorch use.
  *
  *     archive   = (local header · name · extra · data · data descriptor?) × n · directory · zip64 end? · end
  *     directory = (entry · name · extra · comment) × n
@@ -11,10 +11,6 @@
  * also do not compare local headers with the directory or members with each other (the attacks on a reader that maps
  * members), and read each entry through its own streams, which is slow for many small arrays.
  */
-
-import type { DefaultLimits } from '../../budget.js'
-
-export const FORMAT_NAME = 'npz'
 
 /** Signature and fixed size of a record, without its variable parts. */
 export const LOCAL_HEADER = { signature: 0x04034b50, bytes: 30 } as const
@@ -49,25 +45,3 @@ export const MAX_COMMENT_BYTES = 0xffff
 
 /** Deflate encodes at most 258 bytes in two bits. */
 export const MAX_DEFLATE_RATIO = 1032
-
-/** numpy reads members with this ending as arrays; the array's name comes before it. */
-export const MEMBER_ENDING = '.npy'
-
-/** Limits of reading an archive. */
-export const DEFAULT_NPZ_LIMITS = {
-  /**
-   * Members; each takes about a kilobyte of memory. An archive of the plain ZIP format ends at 65,535, and nobody saves
-   * a million arrays in one.
-   */
-  tensors: 2 ** 20,
-  /** Directory, local headers and array headers: 256 bytes for each of a million members. */
-  headerBytes: 2 ** 28,
-  /**
-   * Stored arrays cannot exceed the file, but compressed ones may have a thousand times its length. Any machine can hold
-   * 4 GiB; beyond that, 4 times the file.
-   */
-  totalBytes: { perFileByte: 4, atLeast: 2 ** 32 },
-} as const satisfies DefaultLimits
-
-/** Alignment of members in bytes. numpy's headers have a multiple of it, so the data can be mapped. */
-export const MEMBER_ALIGNMENT = 64

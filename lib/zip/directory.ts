@@ -1,12 +1,12 @@
 /** Reads the central directory of an archive and checks every number in it against the file. */
-import { ByteReader } from '../../../bytes/reader.js'
-import type { ByteSource } from '../../../bytes/source.js'
-import { type ErrorCode, TileworkError } from '../../../errors.js'
-import type { Budget } from '../../budget.js'
-import type { Place, Report } from '../../report.js'
-import { quote } from '../literal.js'
-import { type DirectoryExtent, readEnd, viewOf } from './zip_end.js'
-import { resolveZip64 } from './zip_extra.js'
+import { ByteReader } from '../bytes/reader.js'
+import type { ByteSource } from '../bytes/source.js'
+import { type ErrorCode, TileworkError } from '../errors.js'
+import type { Budget } from '../formats/budget.js'
+import { quote } from '../formats/quote.js'
+import type { Place, Report } from '../formats/report.js'
+import { type DirectoryExtent, readEnd, viewOf } from './end.js'
+import { resolveZip64 } from './extra.js'
 import {
   DEFLATED,
   DIRECTORY_ENTRY,
@@ -19,7 +19,7 @@ import {
   MAX_DEFLATE_RATIO,
   STORED,
   U16_ESCAPE,
-} from './zip_schema.js'
+} from './schema.js'
 
 /** A checked directory entry: the member's sizes and offset are possible in this file. */
 export interface DirectoryEntry {

@@ -1,17 +1,16 @@
 /** Finds the end record of an archive, and the directory extent in it or in its zip64 form. */
-import type { ByteSource } from '../../../bytes/source.js'
-import type { ErrorCode } from '../../../errors.js'
-import type { Report } from '../../report.js'
+import type { ByteSource } from '../bytes/source.js'
+import type { ErrorCode } from '../errors.js'
+import type { Report } from '../formats/report.js'
 import {
   DIRECTORY_ENTRY,
   END,
-  FORMAT_NAME,
   MAX_COMMENT_BYTES,
   U16_ESCAPE,
   U32_ESCAPE,
   ZIP64_END,
   ZIP64_LOCATOR,
-} from './zip_schema.js'
+} from './schema.js'
 
 /** The checked directory extent: it lies in the file before the end record and has room for its entries. */
 export interface DirectoryExtent {
@@ -48,7 +47,7 @@ async function findEnd(source: ByteSource, report: Report): Promise<EndRecord | 
     return broken(
       report,
       'ERR_TRUNCATED',
-      `The file has ${byteLength} bytes; an ${FORMAT_NAME} archive has at least ${END.bytes}.`,
+      `The file has ${byteLength} bytes; a ZIP archive has at least ${END.bytes}.`,
       0,
     )
   }

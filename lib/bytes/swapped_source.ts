@@ -2,9 +2,9 @@
  * Presents big-endian numbers of a source as little-endian bytes. Each read widens its range to whole numbers, copies it
  * and swaps the copy, so memory is bounded by the range that was asked for.
  */
-import { checkRange } from '../../bytes/check_range.js'
-import type { ByteSource } from '../../bytes/source.js'
-import { allocateBytes } from '../../bytes/view_limit.js'
+import { checkRange } from './check_range.js'
+import type { ByteSource } from './source.js'
+import { allocateBytes } from './view_limit.js'
 
 export interface BigEndianRange {
   readonly source: ByteSource

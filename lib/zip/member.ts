@@ -2,14 +2,14 @@
  * Reads the local header before a member's data. It repeats the directory entry; a difference would show one array to
  * readers that use the directory and another to readers that stream the file.
  */
-import type { ByteReader } from '../../../bytes/reader.js'
-import type { ErrorCode } from '../../../errors.js'
-import type { Place, Report } from '../../report.js'
-import { quote } from '../literal.js'
-import type { DirectoryEntry } from './zip_directory.js'
-import { u64At, viewOf } from './zip_end.js'
-import { resolveZip64 } from './zip_extra.js'
-import { DESCRIPTOR_SIGNATURE, FLAG_DESCRIPTOR, FLAG_UTF8, LOCAL_HEADER } from './zip_schema.js'
+import type { ByteReader } from '../bytes/reader.js'
+import type { ErrorCode } from '../errors.js'
+import { quote } from '../formats/quote.js'
+import type { Place, Report } from '../formats/report.js'
+import type { DirectoryEntry } from './directory.js'
+import { u64At, viewOf } from './end.js'
+import { resolveZip64 } from './extra.js'
+import { DESCRIPTOR_SIGNATURE, FLAG_DESCRIPTOR, FLAG_UTF8, LOCAL_HEADER } from './schema.js'
 
 /** A member whose local header agrees with the directory. */
 export interface Member {

@@ -3,9 +3,9 @@
  * starts a new one. After one backward read others are likely, so a member that is small enough is then cached whole.
  * The declared length is enforced, which stops decompression bombs.
  */
-import { checkRange } from '../../../bytes/check_range.js'
-import type { ByteSource } from '../../../bytes/source.js'
-import { allocateBytes } from '../../../bytes/view_limit.js'
+import { checkRange } from '../bytes/check_range.js'
+import type { ByteSource } from '../bytes/source.js'
+import { allocateBytes } from '../bytes/view_limit.js'
 import { type Deflated, InflateStream, inflateAtOnce } from './inflate.js'
 
 /** Up to this size every read inflates the whole member, which costs less than starting a stream. */
