@@ -5,48 +5,60 @@
 import { createHash } from 'node:crypto'
 import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
-import { type Finding, TileworkError } from '../../errors.js'
+import { TileworkError } from '../../errors.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import { CooTensor } from '../../tensor/sparse.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import { Budget } from '../budget.js'
 import type { ReadOptions } from '../format.js'
-import { Report } from '../report.js'
+import type { Report } from '../report.js'
+import { chooseMessage } from './choose_message.js'
 import { checkExternalRanges, ExternalRanges } from './external/ranges.js'
 import { checkFunctions } from './function_rules.js'
 import { checkGraphs } from './graph_rules.js'
 import { FieldSource } from './protobuf/field_source.js'
-import { chooseMessage } from './read.js'
-import { DEFAULT_LIMITS, FORMAT_NAME, quote } from './schema.js'
+import { DEFAULT_LIMITS, quote } from './schema.js'
 import { StringFieldTensor } from './tensor/strings.js'
 import type { TensorTable } from './tensor/table.js'
 import { FileTensors, type ListedTensors } from './tensor/tensor_list.js'
-import { checkTypes } from './type_rules.js'
 import { validateFile } from './validate.js'
 import { walkFile } from './walk.js'
 
-/** @throws TileworkError errors of the source only: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
-export async function check(source: ByteSource, options: ReadOptions): Promise<Finding[]> {
-  const { level, limits, sibling } = options
-  const report = new Report(FORMAT_NAME, level, 'collect')
+/** What the rules for types need of a model whose bytes were checked. */
+export interface CheckedModel {
+  /** Open external data files by location. */
+  readonly files: ReadonlyMap<string, ByteSource>
+  /** Number of nodes, functions included. */
+  readonly nodes: number
+}
+
+/**
+ * Reports everything that is wrong with the bytes of a file and with the names of its graphs.
+ *
+ * @returns undefined where the file is no model or cannot be walked
+ * @throws TileworkError errors of the source only: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED
+ */
+export async function checkBytes(
+  source: ByteSource,
+  options: ReadOptions,
+  report: Report,
+): Promise<CheckedModel | undefined> {
+  const { limits, sibling } = options
   const message = await chooseMessage(source, options, report)
-  if (message === undefined) return report.findings()
+  if (message === undefined) return undefined
   const budget = new Budget(limits, DEFAULT_LIMITS)
   const ranges = new ExternalRanges()
   const listed = await walkFile(source, message, { budget, report, sibling, ranges })
-  if (!listed) return report.findings()
+  if (!listed) return undefined
   const { files } = listed
   await validateFile(source, message, { budget, report, files })
   checkExternalRanges(ranges, files.sources, report)
   await checkPayloads(listed, report)
   await checkChecksums(ranges, files.sources, report)
-  if (message === 'ModelProto') {
-    const nodes = await checkGraphs(source, budget, report)
-    await checkFunctions(source, budget, report)
-    const isSound = report.findings().every(({ severity }) => severity !== 'error')
-    if (level === 'strict' && isSound) checkTypes(source, files.byLocation, nodes, report)
-  }
-  return report.findings()
+  if (message !== 'ModelProto') return undefined
+  const nodes = await checkGraphs(source, budget, report)
+  await checkFunctions(source, budget, report)
+  return { files: files.byLocation, nodes }
 }
 
 async function checkPayloads(listed: ListedTensors, report: Report): Promise<void> {

@@ -1,7 +1,7 @@
 /** Entry of the ONNX folder: everything that other folders import. Loaded when an ONNX file is read or written. */
 
 import type { ModelFormat, WritePlan, WriteTarget } from '../format.js'
-import { check } from './check.js'
+import { check } from './check_model_file.js'
 import { describeOnnx } from './description.js'
 import { planCopy } from './external/copy.js'
 import { namingModels, replacedData } from './external/named_files.js'

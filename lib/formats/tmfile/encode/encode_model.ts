@@ -2,12 +2,12 @@
  * Encodes a model as the chunks of a file, in the order in which the reference writes them: nodes, tensors, buffers, graph
  * inputs and outputs, device subgraphs, subgraph, root, header.
  */
+import type { ByteSource } from '../../../bytes/source.js'
 import { DTYPES } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { DeviceRecord, FileRecords, NodeRecord, TensorRecord } from '../decode/records.js'
 import { UNWRITTEN_NUL_BYTES } from '../decode/walk.js'
 import { isConstant, NHWC, typeOfRole } from '../enums.js'
-import type { Origin } from '../model/origin.js'
 import type {
   TmfileBuffer,
   TmfileDevice,
@@ -19,6 +19,16 @@ import { FORMAT_NAME, NO_BUFFER, OLD_SUBGRAPH_BYTES, STRUCT_LAYOUTS } from '../s
 import { type Chunk, type OriginalRange, offsetOf, type WriteMode } from './chunk.js'
 import { ChunkBuilder } from './chunk_builder.js'
 import { encodeOperator } from './encode_operator.js'
+
+/** What a file lists, and an index in it stands for. */
+export type IndexedObject = TmfileNode | TmfileTensor | TmfileBuffer | TmfileDevice
+
+/** Where the objects of a model were in the file that it was read from. */
+export interface Origin {
+  readonly source: ByteSource
+  /** Index in the file's list; undefined for an object that is not from the file. */
+  indexOf(object: IndexedObject): number | undefined
+}
 
 /** The file that a model was read from, and its records: the source of every byte that a rewrite keeps. */
 export interface OriginalFile {

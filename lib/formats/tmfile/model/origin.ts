@@ -3,16 +3,8 @@
  * object holds: padding, uninitialised fields, the form of a parameter block.
  */
 import type { ByteSource } from '../../../bytes/source.js'
+import type { IndexedObject, Origin } from '../encode/encode_model.js'
 import type { TmfileModel } from './model.js'
-import type { TmfileBuffer, TmfileDevice, TmfileNode, TmfileTensor } from './types.js'
-
-type IndexedObject = TmfileNode | TmfileTensor | TmfileBuffer | TmfileDevice
-
-export interface Origin {
-  readonly source: ByteSource
-  /** Index in the file's list; undefined for an object that is not from the file. */
-  indexOf(object: IndexedObject): number | undefined
-}
 
 const origins = new WeakMap<TmfileModel, Origin>()
 
