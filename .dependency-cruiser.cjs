@@ -28,6 +28,27 @@ module.exports = {
       to: { path: '^lib/formats/[^/]+/', pathNot: '^lib/formats/$1/' },
     },
     {
+      name: 'formats-below-models',
+      comment: 'A format is bytes; graphs as objects, and what is done to them, are models on top of it.',
+      severity: 'error',
+      from: { path: '^lib/formats/' },
+      to: { path: '^lib/models/' },
+    },
+    {
+      name: 'models-are-independent',
+      comment: 'The models of a format know that format alone; code that needs two belongs to lib/bridges.',
+      severity: 'error',
+      from: { path: '^lib/models/([^/]+)/' },
+      to: { path: '^lib/(?:formats|models)/[^/]+/', pathNot: '^lib/(?:formats|models)/$1/' },
+    },
+    {
+      name: 'models-below-pipeline',
+      comment: 'Models are edited in memory; opening and saving are built on top of them.',
+      severity: 'error',
+      from: { path: '^lib/models/' },
+      to: { path: '^lib/(pipeline|bridges|device)/' },
+    },
+    {
       name: 'cli-uses-public-entries',
       comment: 'What the command line can do, a program must be able to do: add it to a public entry.',
       severity: 'error',
@@ -81,14 +102,14 @@ module.exports = {
       comment: 'Byte sources, element types and layouts are described without tensors.',
       severity: 'error',
       from: { path: '^lib/(bytes|dtype|layout|native)/' },
-      to: { path: '^lib/(tensor|formats|pipeline)/' },
+      to: { path: '^lib/(tensor|formats|models|pipeline)/' },
     },
     {
       name: 'tensors-below-formats',
       comment: 'Tensors do not know where their bytes were stored.',
       severity: 'error',
       from: { path: '^lib/(tensor|device)/' },
-      to: { path: '^lib/(formats|pipeline)/' },
+      to: { path: '^lib/(formats|models|pipeline)/' },
     },
     {
       name: 'formats-below-pipeline',
@@ -111,7 +132,7 @@ module.exports = {
         'Formats parse in TypeScript and the command line calls the library; neither calls the addon itself.',
       severity: 'error',
       // The ONNX reader finds the tensors of a plain model in native code, which halves the time of a first open.
-      from: { path: '^lib/(formats|cli)/', pathNot: '^lib/formats/onnx/(tensor/|walk\\.ts$)' },
+      from: { path: '^lib/(formats|models|cli)/', pathNot: '^lib/formats/onnx/(tensor/|walk\\.ts$)' },
       to: { path: '^lib/native/' },
     },
     {

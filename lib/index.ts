@@ -45,10 +45,7 @@ export type { BtfWriteOptions } from './formats/btf/index.js'
 export type { TensorList } from './formats/format.js'
 export type { InputLimits as Limits } from './formats/limits.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
-export type { ExternalOptions, FileMessage, OnnxModel, OnnxWriteOptions } from './formats/onnx/index.js'
-export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
-export type { TmfileModel, TmfileWriteOptions, WriteMode } from './formats/tmfile/index.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
 export {
   type AnyLayoutName,
@@ -65,6 +62,8 @@ export {
   type ReorderPlan,
   type RunOptions,
 } from './layout/plan.js'
+export type { ExternalOptions, FileMessage, OnnxModel, OnnxWriteOptions } from './models/onnx/index.js'
+export type { TmfileModel, TmfileWriteOptions, WriteMode } from './models/tmfile/index.js'
 export { setThreads, threads } from './native/addon.js'
 export type { DlpackCapsule } from './native/types.js'
 export { nearestNames } from './nearest_names.js'
@@ -120,6 +119,7 @@ export {
 } from './pipeline/open.js'
 export type { SaveProgress } from './pipeline/progress.js'
 export type { ValueQuantization } from './pipeline/quantize_tensors.js'
+export type { FormatName, WriteOptions } from './pipeline/registry.js'
 export { type Saveable, type SaveOptions, type SerializeOptions, save, serialize } from './pipeline/save.js'
 export {
   type QuantizationSummary,

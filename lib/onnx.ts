@@ -73,7 +73,7 @@ export {
   type WeightError,
   type WeightErrorOptions,
   weightErrors,
-} from './formats/onnx/index.js'
+} from './models/onnx/index.js'
 export {
   type CalibrateOptions,
   calibrate,

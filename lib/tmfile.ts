@@ -48,4 +48,4 @@ export {
   type TmfileWriteOptions,
   type UnknownNode,
   type WriteMode,
-} from './formats/tmfile/index.js'
+} from './models/tmfile/index.js'

@@ -163,7 +163,9 @@ function printed(symbols) {
   const text = (declaration) => {
     const node = ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration
     const [open] = ts.transform(node, [withoutPrivate]).transformed
-    return printer.printNode(ts.EmitHint.Unspecified, open, node.getSourceFile())
+    const printed = printer.printNode(ts.EmitHint.Unspecified, open, node.getSourceFile())
+    // Where a type is declared is no part of it.
+    return printed.replace(/\bimport\("\.[^"]*"\)\./g, '')
   }
   const names = symbols.map((symbol) => ({ name: symbol.name, texts: declarationsOf(symbol).map(text) }))
   names.sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -110,7 +110,9 @@ function pathInLibrary(node) {
 
 function folderOf(limit) {
   const [first, second] = pathInLibrary(limit).split('/')
-  return first === 'formats' && !second.endsWith('.ts') ? second : first.replace(/\.ts$/, '')
+  return ['formats', 'models'].includes(first) && !second.endsWith('.ts')
+    ? second
+    : first.replace(/\.ts$/, '')
 }
 
 function valueText({ initializer }) {

@@ -1,5 +1,5 @@
 """Writes which inputs and outputs of operators may have which float type, from the schemas of the Python packages onnx and onnxruntime:
-`python3 scripts/onnx_operator_slots.py > lib/formats/onnx/infer/operator_slots.ts`."""
+`python3 scripts/onnx_operator_slots.py > lib/models/onnx/infer/operator_slots.ts`."""
 
 import re
 

@@ -1,5 +1,5 @@
 """Writes the table of output types of all operators from the schemas of the Python package onnx:
-`python3 scripts/onnx_operators.py > lib/formats/onnx/infer/operator_types.ts`, then `npm run format`."""
+`python3 scripts/onnx_operators.py > lib/models/onnx/infer/operator_types.ts`, then `npm run format`."""
 
 import collections
 

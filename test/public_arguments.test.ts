@@ -29,8 +29,8 @@ import * as onnxEntry from '../lib/onnx.js'
 import * as queueEntry from '../lib/queue.js'
 import * as tmfileEntry from '../lib/tmfile.js'
 import { temporaryFolder } from './cli/temporary_folder.js'
-import { addModel } from './formats/onnx/small_model.js'
 import { smallModel } from './formats/tmfile/tmfile_bytes.js'
+import { addModel } from './models/onnx/small_model.js'
 
 const inFolder = temporaryFolder()
 const [threads, budget] = [tilework.threads(), tilework.memoryBudget()]

@@ -8,17 +8,9 @@ import { findDevice } from '../device/devices.js'
 import { type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { type Finding, TileworkError } from '../errors.js'
 import type { FormatEntry, TensorList } from '../formats/format.js'
-import type { OnnxModel } from '../formats/onnx/index.js'
-import {
-  checkTarget,
-  chooseFormat,
-  type FormatName,
-  formatByName,
-  formatOfModel,
-  writeOptionNames,
-} from '../formats/registry.js'
 import { mapTensors } from '../formats/tensor_list.js'
-import type { TmfileModel } from '../formats/tmfile/index.js'
+import type { OnnxModel } from '../models/onnx/index.js'
+import type { TmfileModel } from '../models/tmfile/index.js'
 import { type CastLosses, castLosses, mayLoseMany } from '../tensor/cast_losses.js'
 import { isPlain } from '../tensor/plain_storage.js'
 import { reorder } from '../tensor/reorder.js'
@@ -36,6 +28,14 @@ import {
 import { convertGraph, type GraphOptions, hasBridge, refuseGraphOptions } from './convert_graph.js'
 import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf } from './open.js'
 import { checkValueQuantization, quantizeTensors, type ValueQuantization } from './quantize_tensors.js'
+import {
+  checkTarget,
+  chooseFormat,
+  type FormatName,
+  formatByName,
+  formatOfModel,
+  writeOptionNames,
+} from './registry.js'
 import { type Saveable, type SaveOptions, save } from './save.js'
 import { selectTensors } from './select_tensors.js'
 import { summarizeTensors, type TensorSummary } from './tensor_summary.js'
@@ -365,7 +365,7 @@ async function convertOnnx(
   options: ConvertOptions,
   dtype: 'float16' | 'bfloat16',
 ): Promise<ConvertResult> {
-  const { toFloat16 } = await import('../formats/onnx/index.js')
+  const { toFloat16 } = await import('../models/onnx/index.js')
   const model = original.copy()
   await toFloat16(model, { dtype, ...(options.signal && { signal: options.signal }) })
   const byteLength = await write(output, model, 'onnx', options)

@@ -4,11 +4,11 @@ import type { TmfileToOnnxReport } from '../bridges/onnx_tmfile/to_onnx/index.js
 import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
 import { resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import type { OnnxModel } from '../formats/onnx/index.js'
-import type { FormatName } from '../formats/registry.js'
-import type { TmfileModel } from '../formats/tmfile/index.js'
+import type { OnnxModel } from '../models/onnx/index.js'
+import type { TmfileModel } from '../models/tmfile/index.js'
 import type { TensorChanges } from './change_tensors.js'
 import type { OpenFile } from './open.js'
+import type { FormatName } from './registry.js'
 
 /** Options of a graph that becomes one of another format. */
 export interface GraphOptions {

@@ -9,7 +9,6 @@ import { checkListener } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import { formatByName } from '../formats/registry.js'
 import { parseLayout } from '../layout/parse_layout.js'
 import { PACKAGE_VERSION } from '../package_version.js'
 import type { QuantizeOptions } from '../tensor/quantize.js'
@@ -38,6 +37,7 @@ import { checkShard, type Shard, takeShard } from './many/shard.js'
 import { type ConvertManyProgress, type ConvertManySummary, Tally } from './many/tally.js'
 import { open, pathOf, remoteUrlOf } from './open.js'
 import type { SaveProgress } from './progress.js'
+import { formatByName } from './registry.js'
 
 export interface ConvertManyOnlyOptions {
   /**

@@ -6,7 +6,7 @@ import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
 import { FileHead } from '../formats/file_head.js'
 import { type ForeignKind, foreignKind } from '../formats/foreign_files.js'
-import { type DetectedFormat, FORMATS } from '../formats/registry.js'
+import { type DetectedFormat, FORMATS } from './registry.js'
 
 /** The error for an input that no format reads. */
 export async function unknownFormatError(source: ByteSource): Promise<TileworkError> {

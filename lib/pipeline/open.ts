@@ -15,19 +15,19 @@ import { throwIfAborted, untilAborted } from '../cancel.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
 import { checkLimits, type InputLimits } from '../formats/limits.js'
-import type { FileMessage, OnnxModel } from '../formats/onnx/index.js'
+import type { FileMessage, OnnxModel } from '../models/onnx/index.js'
+import type { TmfileModel } from '../models/tmfile/index.js'
+import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
+import { uncloneable } from '../uncloneable.js'
+import { valueText } from '../value_text.js'
+import { foreignFileError, unknownFormatError } from './foreign_file.js'
 import {
   type DetectedFormat,
   detectFormat,
   type FileModels,
   type FormatName,
   formatByName,
-} from '../formats/registry.js'
-import type { TmfileModel } from '../formats/tmfile/index.js'
-import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
-import { uncloneable } from '../uncloneable.js'
-import { valueText } from '../value_text.js'
-import { foreignFileError, unknownFormatError } from './foreign_file.js'
+} from './registry.js'
 import { selectTensor } from './select_tensors.js'
 
 /**

@@ -29,7 +29,16 @@ import type {
   WritePlan,
   WriteSegment,
 } from '../formats/format.js'
-import type { OnnxModel } from '../formats/onnx/index.js'
+import { LazyTensorList } from '../formats/tensor_list.js'
+import type { OnnxModel } from '../models/onnx/index.js'
+import type { TmfileModel } from '../models/tmfile/index.js'
+import { checkTensor } from '../tensor/check_tensor.js'
+import type { Tensor } from '../tensor/tensor.js'
+import { valueText } from '../value_text.js'
+import { chunksOf } from './chunks.js'
+import { withFolder } from './folder_lock.js'
+import { type OpenedFile, type OpenFile, openedFile, pathOf, remoteUrlOf } from './open.js'
+import { ProgressReport, type SaveProgress } from './progress.js'
 import {
   chooseFormat,
   extensionOf,
@@ -38,16 +47,7 @@ import {
   formatOfModel,
   type WriteOptions,
   writeOptionNames,
-} from '../formats/registry.js'
-import { LazyTensorList } from '../formats/tensor_list.js'
-import type { TmfileModel } from '../formats/tmfile/index.js'
-import { checkTensor } from '../tensor/check_tensor.js'
-import type { Tensor } from '../tensor/tensor.js'
-import { valueText } from '../value_text.js'
-import { chunksOf } from './chunks.js'
-import { withFolder } from './folder_lock.js'
-import { type OpenedFile, type OpenFile, openedFile, pathOf, remoteUrlOf } from './open.js'
-import { ProgressReport, type SaveProgress } from './progress.js'
+} from './registry.js'
 import { remoteSink } from './remote_sink.js'
 import { endJournal, hasJournal, removeLeftovers, removeUnnamed, writeJournal } from './save_journal.js'
 import { memorySink, pathSink, type SiblingSink, type Sink, siblingSink, streamSink } from './sink.js'

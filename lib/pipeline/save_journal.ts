@@ -10,7 +10,7 @@ import { readOwnFile, removeBelow } from '../bytes/open_native.js'
 import { checkSiblingName } from '../bytes/sibling.js'
 import type { FormatEntry } from '../formats/format.js'
 import { keysNamedIn, namesAt } from '../formats/named_files.js'
-import { FORMATS } from '../formats/registry.js'
+import { FORMATS } from './registry.js'
 
 const SUFFIX = '.tilework-save'
 /** A model has at most 4,096 files, each with a name of at most 4 KiB. */

@@ -4,10 +4,10 @@
  */
 import { basename, dirname, extname, join } from 'node:path'
 import type { FormatEntry } from '../formats/format.js'
-import { extensionOf } from '../formats/registry.js'
 import { isPadded, isPlain } from '../tensor/plain_storage.js'
 import type { DenseTensor, Tensor } from '../tensor/tensor.js'
 import { type ReorderedTensor, reorderTensor, type TensorChanges } from './change_tensors.js'
+import { extensionOf } from './registry.js'
 
 /** The options that bring one tensor back. */
 export type UndoOptions = Pick<

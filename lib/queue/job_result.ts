@@ -1,11 +1,11 @@
 /** How a file ended, as JSON in Redis: written by the worker, checked by the submitter. */
 import { basename } from 'node:path'
 import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'
-import { formatByName } from '../formats/registry.js'
 import type { ConvertResult } from '../pipeline/convert.js'
 import { isEntry, isFields, isUndo, type ManifestEntry, parseJson } from '../pipeline/many/manifest_line.js'
 import type { FilePair } from '../pipeline/many/output_paths.js'
 import type { Finished } from '../pipeline/many/run_pairs.js'
+import { formatByName } from '../pipeline/registry.js'
 import { pathBeside } from '../pipeline/undo.js'
 
 /** A result may list many tensors, and Redis keeps results in memory. Longer ones leave the list out. */

@@ -20,8 +20,8 @@ import {
 import * as layoutEntry from '../../lib/layout.js'
 import * as onnxEntry from '../../lib/onnx.js'
 import * as tmfileEntry from '../../lib/tmfile.js'
-import { addModel } from '../formats/onnx/small_model.js'
 import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
+import { addModel } from '../models/onnx/small_model.js'
 import { nonsense } from '../tensor/nonsense.js'
 
 const [threads, budget] = [tilework.threads(), tilework.memoryBudget()]

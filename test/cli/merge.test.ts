@@ -1,7 +1,7 @@
 /** `tilework merge`. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { open, save, tensor } from '../../lib/index.js'
-import { addModel } from '../formats/onnx/small_model.js'
+import { addModel } from '../models/onnx/small_model.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { FORMATS } from '../../lib/formats/registry.js'
 import { DTYPES, LAYOUT_NAMES } from '../../lib/index.js'
+import { FORMATS } from '../../lib/pipeline/registry.js'
 import { documentationPages, ROOT } from './pages.js'
 
 const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8')

@@ -46,7 +46,14 @@ function library(imports: Readonly<Record<string, readonly string[]>>): string {
 
 /** One import against every rule. The test writes the type imports of `t.ts` and `u.ts`, a second cycle. */
 const BAD = {
-  'lib/index.ts': ['./a.js', './t.js', './bytes/memory.js', './formats/npy/write.js', './layout/draw.js'],
+  'lib/index.ts': [
+    './a.js',
+    './t.js',
+    './bytes/memory.js',
+    './formats/npy/write.js',
+    './formats/onnx/read.js',
+    './layout/draw.js',
+  ],
   'lib/layout.ts': [],
   'lib/a.ts': ['./b.js'],
   'lib/b.ts': ['./c.js'],
@@ -60,7 +67,10 @@ const BAD = {
   'lib/formats/btf/read.ts': ['../npy/read.js', '../../pipeline/open.js', '../../bridges/one/index.js'],
   'lib/formats/npy/read.ts': ['../../native/addon.js'],
   'lib/formats/npy/write.ts': ['../../cli/main.js'],
+  'lib/formats/onnx/read.ts': ['../../models/onnx/model.js'],
   'lib/layout/draw.ts': ['vega', './missing.js', '../layout.js'],
+  'lib/models/onnx/model.ts': ['../../formats/btf/read.js', '../tmfile/model.js', '../../pipeline/open.js'],
+  'lib/models/tmfile/model.ts': ['../../native/addon.js'],
   'lib/native/addon.ts': [],
   'lib/pipeline/open.ts': [],
   'lib/tensor/tensor.ts': ['../pipeline/open.js'],
@@ -72,8 +82,12 @@ const EXPECTED = [
   'bytes-dtypes-layouts-below-tensors: lib/bytes/memory.ts',
   'cli-uses-public-entries: lib/cli/main.ts',
   'formats-are-independent: lib/formats/btf/read.ts',
+  'formats-below-models: lib/formats/onnx/read.ts',
   'formats-below-pipeline: lib/formats/btf/read.ts',
+  'models-are-independent: lib/models/onnx/model.ts',
+  'models-below-pipeline: lib/models/onnx/model.ts',
   'native-code-behind-library: lib/formats/npy/read.ts',
+  'native-code-behind-library: lib/models/tmfile/model.ts',
   'no-cycles: lib/a.ts',
   'no-cycles: lib/t.ts',
   'no-development-packages: lib/layout/draw.ts',
@@ -102,8 +116,9 @@ describe('import rules', () => {
       'lib/cli/main.ts': ['../index.js'],
       'lib/bytes/memory.ts': ['../errors.js', 'node:fs'],
       'lib/errors.ts': [],
-      'lib/formats/npy/read.ts': ['../../tensor/tensor.js'],
-      'lib/pipeline/open.ts': ['../formats/npy/read.js'],
+      'lib/formats/onnx/read.ts': ['../../tensor/tensor.js'],
+      'lib/models/onnx/model.ts': ['../../formats/onnx/read.js'],
+      'lib/pipeline/open.ts': ['../models/onnx/model.js'],
       'lib/tensor/tensor.ts': ['../bytes/memory.js'],
     })
     expect(violations(folder)).toEqual([])

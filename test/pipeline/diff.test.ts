@@ -23,8 +23,8 @@ import { OnnxModel, quantizeWeights, toFloat16 } from '../../lib/onnx.js'
 import { onnxToTmfile, type TmfileBuffer, TmfileModel, type TmfileTensor } from '../../lib/tmfile.js'
 import { floats as netFloats, OnnxNet } from '../bridges/onnx_tmfile/onnx_net.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
-import { recordedPath } from '../formats/onnx/compress/recorded.js'
 import { node, smallModel, variable } from '../formats/tmfile/tmfile_bytes.js'
+import { recordedPath } from '../models/onnx/compress/recorded.js'
 
 const inFolder = temporaryFolder()
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })

@@ -27,8 +27,8 @@ import {
   serialize,
   tensor,
 } from '../../lib/index.js'
-import { addModel } from '../formats/onnx/small_model.js'
 import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
+import { addModel } from '../models/onnx/small_model.js'
 
 let folder: string
 beforeEach(() => {

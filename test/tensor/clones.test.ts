@@ -1,8 +1,6 @@
 /** Tensors, models and open files refuse to be cloned; tensors print a summary. */
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { OnnxModel } from '../../lib/formats/onnx/index.js'
-import { TmfileModel } from '../../lib/formats/tmfile/index.js'
 import {
   open,
   reorder,
@@ -12,6 +10,8 @@ import {
   type Tensor,
   tensor,
 } from '../../lib/index.js'
+import { OnnxModel } from '../../lib/models/onnx/index.js'
+import { TmfileModel } from '../../lib/models/tmfile/index.js'
 import { AbsentTensor } from '../../lib/tensor/absent.js'
 
 const dense = tensor(new Float32Array(6), { shape: [2, 3], name: 'd' })

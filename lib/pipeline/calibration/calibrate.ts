@@ -13,7 +13,7 @@ import {
   type QuantizableOptions,
   quantizableValues,
   type ValueRanges,
-} from '../../formats/onnx/index.js'
+} from '../../models/onnx/index.js'
 import { tensor } from '../../tensor/from_values.js'
 import { valueText } from '../../value_text.js'
 import { save } from '../save.js'

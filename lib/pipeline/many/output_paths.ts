@@ -2,7 +2,7 @@
 import { extname, join, resolve } from 'node:path'
 import { isWindows } from '../../bytes/windows_names.js'
 import { TileworkError } from '../../errors.js'
-import { extensionOf, formatByExtension } from '../../formats/registry.js'
+import { extensionOf, formatByExtension } from '../registry.js'
 import type { InputFile } from './input_list.js'
 import { RealPaths } from './real_paths.js'
 import { publicName, urlBelow, urlOf } from './remote_files.js'

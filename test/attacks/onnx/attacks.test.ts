@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import { onnx } from '../../../lib/formats/onnx/index.js'
+import { onnx } from '../../../lib/models/onnx/index.js'
 import { readOptions } from '../../formats/onnx/onnx_bytes.js'
 import { codeOf } from '../refusal.js'
 import { ATTACKS, FOLDER } from './attacks.js'

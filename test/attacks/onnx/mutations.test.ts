@@ -1,9 +1,9 @@
 /** Random mutations of valid and hostile files: each is read or refused, in bounded memory. */
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
-import { onnx } from '../../../lib/formats/onnx/index.js'
-import { OnnxModel } from '../../../lib/formats/onnx/model/model.js'
-import { summarizeOnnx } from '../../../lib/formats/onnx/summary.js'
+import { OnnxModel } from '../../../lib/models/onnx/document/model.js'
+import { summarizeOnnx } from '../../../lib/models/onnx/document/summary.js'
+import { onnx } from '../../../lib/models/onnx/index.js'
 import type { Tensor } from '../../../lib/tensor/tensor.js'
 import {
   bytesOfPlan,

@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
-import { describeOnnx } from '../../../lib/formats/onnx/description.js'
 import { type Difference, diff, type OpenFile, open } from '../../../lib/index.js'
+import { describeOnnx } from '../../../lib/models/onnx/document/description.js'
 import { type Bytes, field, int, join, modelProto } from '../../formats/onnx/onnx_bytes.js'
 
 /** What the names would take, copied into every path, is several times as much. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import { tmfile } from '../../../lib/formats/tmfile/index.js'
+import { tmfile } from '../../../lib/models/tmfile/index.js'
 import { readOptions, smallFile } from '../../formats/tmfile/tmfile_bytes.js'
 import { codeOf } from '../refusal.js'
 import { ATTACKS } from './attacks.js'

@@ -4,8 +4,8 @@
  */
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
-import { tmfile } from '../../../lib/formats/tmfile/index.js'
 import { serialize } from '../../../lib/index.js'
+import { tmfile } from '../../../lib/models/tmfile/index.js'
 import type { DenseTensor } from '../../../lib/tensor/tensor.js'
 import { TmfileModel } from '../../../lib/tmfile.js'
 import { readOptions, smallFile } from '../../formats/tmfile/tmfile_bytes.js'

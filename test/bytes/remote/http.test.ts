@@ -6,7 +6,7 @@ import type { ByteSource } from '../../../lib/index.js'
 import { type OpenOptions, open, serialize, slice, tensor } from '../../../lib/index.js'
 import { runCli } from '../../cli/run_cli.js'
 import { modelProto, tensorProto } from '../../formats/onnx/onnx_bytes.js'
-import { addModel } from '../../formats/onnx/small_model.js'
+import { addModel } from '../../models/onnx/small_model.js'
 import { RangeServer } from './range_server.js'
 
 const MIB = 1024 ** 2

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { FileMessage } from '../../../lib/formats/onnx/index.js'
 import { check, open, save, serialize } from '../../../lib/index.js'
+import type { FileMessage } from '../../../lib/models/onnx/index.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../shared_fixtures.js'
 
 const FILES = thirdPartyFiles('onnx').map(({ path, sha256 }) => ({

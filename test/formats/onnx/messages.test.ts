@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { ByteSource } from '../../../lib/bytes/source.js'
-import { FILE_MESSAGES, type FileMessage, onnx } from '../../../lib/formats/onnx/index.js'
 import { open } from '../../../lib/index.js'
+import { FILE_MESSAGES, type FileMessage, onnx } from '../../../lib/models/onnx/index.js'
 import type { DenseTensor, SparseTensor } from '../../../lib/tensor/tensor.js'
 import {
   type Bytes,

@@ -1,6 +1,6 @@
 /** A check reads a graph in windows: one read for each node would take as long as everything else. */
 import { expect, test } from 'vitest'
-import { onnx } from '../../../lib/formats/onnx/index.js'
+import { onnx } from '../../../lib/models/onnx/index.js'
 import { CountingSource } from '../../attacks/counting_source.js'
 import {
   type Bytes,

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { coverageOf } from '../../../lib/formats/tmfile/rules/coverage.js'
 import { STRUCT_LAYOUTS, type StructName } from '../../../lib/formats/tmfile/schema.js'
-import { planModel } from '../../../lib/formats/tmfile/write.js'
 import { check, type DenseTensor, open, serialize } from '../../../lib/index.js'
+import { planModel } from '../../../lib/models/tmfile/document/write.js'
 import type { TmfileNode } from '../../../lib/tmfile.js'
 import {
   hasThirdPartyFiles,

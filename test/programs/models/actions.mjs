@@ -7,7 +7,7 @@ import { open } from '../../../dist/index.js'
 import { mergeModels, printModel, tidy } from '../../../dist/onnx.js'
 import { importInternal } from '../../../scripts/internals.mjs'
 
-const { PASSES } = await importInternal('formats/onnx/optimize/optimize')
+const { PASSES } = await importInternal('models/onnx/optimize/optimize')
 
 /** Rounding of the nodes that an adapter puts in the place of one. */
 const ADAPTED = 1e-5

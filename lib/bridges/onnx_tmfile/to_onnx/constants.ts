@@ -4,7 +4,7 @@
  */
 
 import { DTYPES } from '../../../dtype/dtypes.js'
-import { type TmfileTensor, toNhwc } from '../../../formats/tmfile/index.js'
+import { type TmfileTensor, toNhwc } from '../../../models/tmfile/index.js'
 import { affine } from '../../../tensor/affine.js'
 import { asLayout } from '../../../tensor/as_layout.js'
 import { cast } from '../../../tensor/cast.js'

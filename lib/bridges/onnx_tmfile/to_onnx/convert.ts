@@ -5,16 +5,16 @@
  */
 
 import { TileworkError } from '../../../errors.js'
-import type { OnnxModel } from '../../../formats/onnx/index.js'
 import { isStorable } from '../../../formats/tmfile/encode/chunk.js'
+import { operatorByNumber } from '../../../formats/tmfile/operators.js'
+import type { Field } from '../../../formats/tmfile/struct_layout.js'
+import type { OnnxModel } from '../../../models/onnx/index.js'
 import {
   checkTmfileModel,
   type TmfileModel,
   type TmfileNode,
   type TmfileTensor,
-} from '../../../formats/tmfile/index.js'
-import { operatorByNumber } from '../../../formats/tmfile/operators.js'
-import type { Field } from '../../../formats/tmfile/struct_layout.js'
+} from '../../../models/tmfile/index.js'
 import { valueText } from '../../../value_text.js'
 import { type RefusedNode, refusedError } from '../refused_error.js'
 import { whyNotShape } from '../to_tmfile/arrays.js'

@@ -3,7 +3,7 @@
  * behind it. Values are names; a rule adds nodes, and ends with one that makes the output.
  */
 
-import type { OperatorName, OperatorParams, TmfileNode, TmfileTensor } from '../../../formats/tmfile/index.js'
+import type { OperatorName, OperatorParams, TmfileNode, TmfileTensor } from '../../../models/tmfile/index.js'
 import { refuse } from '../to_tmfile/refusal.js'
 import type { Constants } from './constants.js'
 import type { Attributes, OnnxWriter } from './onnx_writer.js'

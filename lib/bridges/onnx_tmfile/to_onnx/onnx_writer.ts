@@ -4,8 +4,8 @@
  */
 
 import type { Dtype } from '../../../dtype/dtypes.js'
-import type { Dimension, NewAttributeValue, NewNode, ValueType } from '../../../formats/onnx/index.js'
-import { OnnxModel } from '../../../formats/onnx/index.js'
+import type { Dimension, NewAttributeValue, NewNode, ValueType } from '../../../models/onnx/index.js'
+import { OnnxModel } from '../../../models/onnx/index.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { refuse } from '../to_tmfile/refusal.js'

@@ -11,7 +11,7 @@ import {
   type TmfileNode,
   type TmfileTensor,
   toNchw,
-} from '../../../formats/tmfile/index.js'
+} from '../../../models/tmfile/index.js'
 import { valueText } from '../../../value_text.js'
 import type { Settings } from './options.js'
 

@@ -1,5 +1,5 @@
 /** Records of quantization as QuantizeLinear and DequantizeLinear. */
-import type { TmfileQuantization, TmfileTensor } from '../../../formats/tmfile/index.js'
+import type { TmfileQuantization, TmfileTensor } from '../../../models/tmfile/index.js'
 import { refuse } from '../to_tmfile/refusal.js'
 import type { OnnxWriter } from './onnx_writer.js'
 

@@ -1,6 +1,6 @@
 /** What a conversion did beside writing one node per node. */
 
-import type { Dimension } from '../../../formats/onnx/index.js'
+import type { Dimension } from '../../../models/onnx/index.js'
 import type { ReplacedNode } from '../to_tmfile/report.js'
 
 export interface TmfileToOnnxReport {

@@ -1,5 +1,5 @@
 /** The operators of a tmfile that have a counterpart in ONNX, one row each. */
-import type { OperatorName } from '../../../formats/tmfile/index.js'
+import type { OperatorName } from '../../../models/tmfile/index.js'
 import type { OperatorRow } from './node_scope.js'
 import { ACTIVATION_ROWS } from './operators/activations.js'
 import { DETECTION_ROWS } from './operators/detection.js'

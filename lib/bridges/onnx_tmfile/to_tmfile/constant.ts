@@ -1,7 +1,7 @@
 /** Constants of an ONNX graph while it is converted: initializers, Constant nodes and folded values. */
 import { decodeAll } from '../../../dtype/decode.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
-import type { TmfileQuantization } from '../../../formats/tmfile/index.js'
+import type { TmfileQuantization } from '../../../models/tmfile/index.js'
 import { asStored } from '../../../tensor/dense.js'
 import { isPlain } from '../../../tensor/plain_storage.js'
 import { reorder } from '../../../tensor/reorder.js'

@@ -6,22 +6,22 @@
 
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
-import type { Graph, Node, OnnxModel, ValueType } from '../../../formats/onnx/index.js'
-import { type Dims, isKnown } from '../../../formats/onnx/infer/dims.js'
-import { shapeRange } from '../../../formats/onnx/infer/movement.js'
+import { checkModel } from '../../../models/onnx/document/check_model.js'
+import { usedNames } from '../../../models/onnx/document/node_names.js'
+import { sortedNodes } from '../../../models/onnx/document/node_order.js'
+import { constantOf } from '../../../models/onnx/document/value.js'
+import type { Graph, Node, OnnxModel, ValueType } from '../../../models/onnx/index.js'
+import { type Dims, isKnown } from '../../../models/onnx/infer/dims.js'
+import { shapeRange } from '../../../models/onnx/infer/movement.js'
 import {
   type Known,
   MAX_SHAPE_VALUES,
   type NodeContext,
   NodeView,
-} from '../../../formats/onnx/infer/node_view.js'
-import { shapesOf } from '../../../formats/onnx/infer/shapes.js'
-import { outputTypeOf } from '../../../formats/onnx/infer/types.js'
-import { checkModel } from '../../../formats/onnx/model/check_model.js'
-import { usedNames } from '../../../formats/onnx/model/node_names.js'
-import { sortedNodes } from '../../../formats/onnx/model/node_order.js'
-import { constantOf } from '../../../formats/onnx/model/value.js'
-import type { TmfileModel, TmfileNode, TmfileTensor } from '../../../formats/tmfile/index.js'
+} from '../../../models/onnx/infer/node_view.js'
+import { shapesOf } from '../../../models/onnx/infer/shapes.js'
+import { outputTypeOf } from '../../../models/onnx/infer/types.js'
+import type { TmfileModel, TmfileNode, TmfileTensor } from '../../../models/tmfile/index.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { type RefusedNode, refusedError } from '../refused_error.js'

@@ -3,7 +3,7 @@
  * and has at least three axes; the other has one element, one per channel, one plane, or as many. Everything else gets operands
  * of full size.
  */
-import type { TmfileTensor } from '../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../models/tmfile/index.js'
 import { type Shape, sameShape, sizeOf, withRank } from './arrays.js'
 import { Constant } from './constant.js'
 import { type GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'

@@ -1,5 +1,5 @@
 /** Values of nodes whose inputs are constant: arithmetic of shapes, and what exporters do to weights. */
-import type { NodeView } from '../../../formats/onnx/infer/node_view.js'
+import type { NodeView } from '../../../models/onnx/infer/node_view.js'
 import {
   broadcastTo,
   joined,

@@ -1,5 +1,5 @@
 /** Fusions that give the same numbers: into a Convolution or FullyConnected that only the present node reads. */
-import type { KnownNode, TmfileNode, TmfileTensor } from '../../../formats/tmfile/index.js'
+import type { KnownNode, TmfileNode, TmfileTensor } from '../../../models/tmfile/index.js'
 import { sizeOf } from './arrays.js'
 import { Constant } from './constant.js'
 import type { Step } from './step.js'

@@ -1,5 +1,5 @@
 /** Recognises Gelu where it is written as `x * 0.5 * (1 + Erf(x / sqrt(2)))`, since the engine has no Erf. */
-import type { Graph, Node } from '../../../formats/onnx/index.js'
+import type { Graph, Node } from '../../../models/onnx/index.js'
 
 /** Gelu that several nodes compute. */
 export interface GeluMatch {

@@ -1,6 +1,9 @@
 /** Builds the graph of a tmfile: tensors with known shapes, nodes in topological order, unique names. */
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { allowedFor, isStorable } from '../../../formats/tmfile/encode/chunk.js'
+import { type OperatorSchema, operatorByName } from '../../../formats/tmfile/operators.js'
+import { OPERATOR_VERSION } from '../../../formats/tmfile/schema.js'
+import { producerNode } from '../../../models/tmfile/edit/create_node.js'
 import {
   type KnownNode,
   type OperatorName,
@@ -10,10 +13,7 @@ import {
   type TmfileNode,
   type TmfileQuantization,
   type TmfileTensor,
-} from '../../../formats/tmfile/index.js'
-import { producerNode } from '../../../formats/tmfile/model/create_node.js'
-import { type OperatorSchema, operatorByName } from '../../../formats/tmfile/operators.js'
-import { OPERATOR_VERSION } from '../../../formats/tmfile/schema.js'
+} from '../../../models/tmfile/index.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'

@@ -1,8 +1,8 @@
 /** Shapes and types of the inputs of a converted graph. */
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
-import type { Dimension, Graph, OnnxModel, ValueInfo } from '../../../formats/onnx/index.js'
-import type { TmfileDtype } from '../../../formats/tmfile/index.js'
+import type { Dimension, Graph, OnnxModel, ValueInfo } from '../../../models/onnx/index.js'
+import type { TmfileDtype } from '../../../models/tmfile/index.js'
 import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import type { Settings } from './options.js'

@@ -2,7 +2,7 @@
  * The nodes of the graph outputs. The engine reuses the memory of an output that another node reads, so such an output becomes a
  * copy behind all other nodes.
  */
-import type { TmfileNode } from '../../../formats/tmfile/index.js'
+import type { TmfileNode } from '../../../models/tmfile/index.js'
 import { type GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'
 import type { ReportBuilder } from './report.js'
 import { copy } from './shaping.js'

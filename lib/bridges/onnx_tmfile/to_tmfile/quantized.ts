@@ -3,7 +3,7 @@ import type {
   TmfileNode,
   TmfileQuantization,
   TmfileTensor,
-} from '../../../formats/tmfile/index.js'
+} from '../../../models/tmfile/index.js'
 import type { RefusedNode } from '../refused_error.js'
 import { sizeOf } from './arrays.js'
 import { Constant } from './constant.js'

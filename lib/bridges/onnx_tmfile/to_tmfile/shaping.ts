@@ -2,7 +2,7 @@
  * Movement of elements by operators that the engine computes for every rank and size: Reshape, and around it Transpose, Slice,
  * Gather, Concat and Split on at most four axes. Each function gives the tensor itself where nothing has to move.
  */
-import type { TmfileTensor } from '../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../models/tmfile/index.js'
 import { positions, type Shape, type SliceRange, sameShape, sizeOf, withRank } from './arrays.js'
 import { Constant } from './constant.js'
 import type { GraphBuilder, Operand } from './graph_builder.js'

@@ -1,7 +1,7 @@
 /** What the row of an operator works with: one ONNX node, what is known of its inputs, and the graph being built. */
 import type { Dtype } from '../../../dtype/dtypes.js'
-import type { NodeView } from '../../../formats/onnx/infer/node_view.js'
-import type { TmfileTensor } from '../../../formats/tmfile/index.js'
+import type { NodeView } from '../../../models/onnx/infer/node_view.js'
+import type { TmfileTensor } from '../../../models/tmfile/index.js'
 import { positiveAxis, type Shape } from './arrays.js'
 import type { Constant } from './constant.js'
 import { type GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'

@@ -3,7 +3,6 @@ import { TileworkError } from '../../../errors.js'
 import { asStored } from '../../../tensor/dense.js'
 import { encodeUtf8 } from '../../../utf8.js'
 import type { RawTextRecord, TextRecord, VectorRecord } from '../decode/records.js'
-import type { TmfileBuffer } from '../model/types.js'
 import {
   ALIGNMENT,
   FORMAT_NAME,
@@ -13,6 +12,7 @@ import {
   WORD_BYTES,
 } from '../schema.js'
 import { ELEMENT_BYTES, type ScalarType, type VectorType } from '../struct_layout.js'
+import type { TmfileBuffer } from '../types.js'
 import { type Chunk, type EncodeChunk, encodeField, type OriginalRange } from './chunk.js'
 
 /** Elements of a vector: numbers, or chunks whose offsets it lists. */

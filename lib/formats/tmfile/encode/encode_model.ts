@@ -8,14 +8,8 @@ import { TileworkError } from '../../../errors.js'
 import type { DeviceRecord, FileRecords, NodeRecord, TensorRecord } from '../decode/records.js'
 import { UNWRITTEN_NUL_BYTES } from '../decode/walk.js'
 import { isConstant, NHWC, typeOfRole } from '../enums.js'
-import type {
-  TmfileBuffer,
-  TmfileDevice,
-  TmfileModelFields,
-  TmfileNode,
-  TmfileTensor,
-} from '../model/types.js'
 import { FORMAT_NAME, NO_BUFFER, OLD_SUBGRAPH_BYTES, STRUCT_LAYOUTS } from '../schema.js'
+import type { TmfileBuffer, TmfileDevice, TmfileModelFields, TmfileNode, TmfileTensor } from '../types.js'
 import { type Chunk, type OriginalRange, offsetOf, type WriteMode } from './chunk.js'
 import { ChunkBuilder } from './chunk_builder.js'
 import { encodeOperator } from './encode_operator.js'

@@ -2,11 +2,11 @@
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import type { BlockRecord, OperatorRecord } from '../decode/records.js'
-import type { TmfileNode } from '../model/types.js'
 import { type OperatorSchema, operatorByNumber } from '../operators.js'
 import { type BlockForm, currentForm } from '../parameter_forms.js'
 import { ALIGNMENT, FORMAT_NAME, STRUCT_LAYOUTS } from '../schema.js'
 import { type Field, isUninitialised, readScalar, scalarTypeOf } from '../struct_layout.js'
+import type { TmfileNode } from '../types.js'
 import { type Chunk, type EncodeChunk, encodeField, offsetOf, type WriteMode } from './chunk.js'
 import type { ChunkBuilder } from './chunk_builder.js'
 

@@ -1,6 +1,6 @@
 /** Operators that compute each element alone. */
 
-import type { OperatorName } from '../../../../formats/tmfile/index.js'
+import type { OperatorName } from '../../../../models/tmfile/index.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { type Attributes, CAST_TO, float, int } from '../onnx_writer.js'

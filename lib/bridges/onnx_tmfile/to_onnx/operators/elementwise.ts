@@ -4,7 +4,7 @@
  * in ONNX.
  */
 
-import type { OperatorName } from '../../../../formats/tmfile/index.js'
+import type { OperatorName } from '../../../../models/tmfile/index.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { CAST_TO, int } from '../onnx_writer.js'

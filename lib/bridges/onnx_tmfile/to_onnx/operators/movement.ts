@@ -6,7 +6,7 @@ import {
   type SlicedRange,
   slicedRanges,
   splitSizes,
-} from '../../../../formats/tmfile/index.js'
+} from '../../../../models/tmfile/index.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { CAST_TO, int, ints, text } from '../onnx_writer.js'

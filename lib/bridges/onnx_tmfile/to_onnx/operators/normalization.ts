@@ -1,7 +1,7 @@
 /** Normalizations, softmax, and scaling per channel. */
 
-import type { OperatorName } from '../../../../formats/tmfile/index.js'
-import { axisOf } from '../../../../formats/tmfile/index.js'
+import type { OperatorName } from '../../../../models/tmfile/index.js'
+import { axisOf } from '../../../../models/tmfile/index.js'
 import { positions } from '../../to_tmfile/arrays.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'

@@ -1,6 +1,6 @@
 /** Products of matrices, reductions, and recurrent operators. */
 
-import { axisOf, reducedAxes } from '../../../../formats/tmfile/index.js'
+import { axisOf, reducedAxes } from '../../../../models/tmfile/index.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { int, ints } from '../onnx_writer.js'

@@ -1,6 +1,6 @@
 /** Convolutions and pooling. */
 
-import { COUNT_PADDING, isGlobalPooling } from '../../../../formats/tmfile/index.js'
+import { COUNT_PADDING, isGlobalPooling } from '../../../../models/tmfile/index.js'
 import { positions } from '../../to_tmfile/arrays.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'

@@ -1,5 +1,5 @@
 /** Conv and ConvTranspose. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import type { Constant } from '../constant.js'
 import { storedWeights } from '../quantized.js'
 import { refuse } from '../refusal.js'

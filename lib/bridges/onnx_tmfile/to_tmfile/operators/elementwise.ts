@@ -1,5 +1,5 @@
 /** Operators that compute each element alone, and those of two or more operands. */
-import type { OperatorName, OperatorParams, TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { OperatorName, OperatorParams, TmfileTensor } from '../../../../models/tmfile/index.js'
 import { sizeOf } from '../arrays.js'
 import { Constant } from '../constant.js'
 import {

@@ -1,5 +1,5 @@
 /** Normalizations. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import { sizeOf } from '../arrays.js'
 import { Constant } from '../constant.js'
 import { eltwise } from '../eltwise.js'

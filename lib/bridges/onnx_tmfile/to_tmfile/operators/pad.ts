@@ -1,5 +1,5 @@
 /** Pad in its three modes, and the paddings with zeros that a convolution takes over. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import { positions } from '../arrays.js'
 import { refuse } from '../refusal.js'
 import { gather, type Padding, padConstant, reshape, slice } from '../shaping.js'

@@ -1,5 +1,5 @@
 /** Pools over windows and over whole planes. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import { positions } from '../arrays.js'
 import { Constant } from '../constant.js'
 import { eltwise } from '../eltwise.js'

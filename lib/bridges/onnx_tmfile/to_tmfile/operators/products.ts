@@ -1,5 +1,5 @@
 /** Products of matrices. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import { type Shape, sizeOf, withRank } from '../arrays.js'
 import { Constant } from '../constant.js'
 import { broadcastShape, eltwise } from '../eltwise.js'

@@ -5,7 +5,7 @@ import type {
   TmfileDtype,
   TmfileQuantization,
   TmfileTensor,
-} from '../../../../formats/tmfile/index.js'
+} from '../../../../models/tmfile/index.js'
 import type { Constant } from '../constant.js'
 import { type GraphBuilder, isConstantOperand } from '../graph_builder.js'
 import { dequantized, recordOf, refuseInteger } from '../quantized.js'

@@ -1,5 +1,5 @@
 /** LSTM and GRU, of one direction. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import { Constant } from '../constant.js'
 import { refuse } from '../refusal.js'
 import { reshape, slice } from '../shaping.js'

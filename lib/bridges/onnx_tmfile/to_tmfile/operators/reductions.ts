@@ -1,5 +1,5 @@
 /** Reductions and softmax. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import { sizeOf } from '../arrays.js'
 import { unary } from '../eltwise.js'
 import { reshape, transpose, within } from '../shaping.js'

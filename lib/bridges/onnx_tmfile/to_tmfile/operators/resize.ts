@@ -1,5 +1,5 @@
 /** Resize and Upsample. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import { positions, sizeOf } from '../arrays.js'
 import { refuse } from '../refusal.js'
 import { gather, repeat, reshape } from '../shaping.js'

@@ -1,5 +1,5 @@
 /** Operators that move, repeat or choose elements. */
-import type { TmfileTensor } from '../../../../formats/tmfile/index.js'
+import type { TmfileTensor } from '../../../../models/tmfile/index.js'
 import { sizeOf, sliceRange, withRank } from '../arrays.js'
 import { refuse } from '../refusal.js'
 import {

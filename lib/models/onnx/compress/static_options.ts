@@ -1,0 +1,135 @@
+/** Options of `quantizeStatic`, checked, and ranges of values in either of their forms. */
+import { checkOptions, readInput } from '../../../caller_input.js'
+import { TileworkError } from '../../../errors.js'
+import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
+import { valueText } from '../../../value_text.js'
+import type { CodeType } from './int8_parameters.js'
+import { refuseOption } from './refuse_option.js'
+import { STATIC_RULES } from './static_rules.js'
+
+/** The least and greatest number that a value takes. */
+export interface ValueRange {
+  readonly min: number
+  readonly max: number
+}
+
+/** Ranges by the name of the value. */
+export type ValueRanges = Readonly<Record<string, ValueRange>>
+
+/** What decides which nodes are quantized. */
+export interface QuantizableOptions {
+  /** Operators to quantize. Default: those of onnxruntime's tool. */
+  readonly ops?: readonly string[]
+  /** Names of nodes that stay. */
+  readonly exclude?: readonly string[]
+}
+
+export interface QuantizeStaticOptions extends QuantizableOptions {
+  /**
+   * Ranges of values, as `calibrate` gives them; those that `quantizableValues` names are needed. The JSON of onnxruntime's
+   * calibration cache is taken, too.
+   */
+  readonly ranges: ValueRanges
+  /** Element type of activations. Default `uint8`. */
+  readonly activationType?: 'int8' | 'uint8'
+  /** Element type of weights. Default `int8`, symmetric; `uint8` has zero points. */
+  readonly weightType?: 'int8' | 'uint8'
+  /** One scale per output channel of a weight, which is more exact. Default false. */
+  readonly perChannel?: boolean
+  /** One bit less for weights, for x86 processors without VNNI. Default false. */
+  readonly reduceRange?: boolean
+  readonly signal?: AbortSignal
+}
+
+export interface StaticSettings {
+  readonly ranges: ReadonlyMap<string, ValueRange>
+  readonly activationType: CodeType
+  readonly weightType: CodeType
+  readonly perChannel: boolean
+  readonly reduceRange: boolean
+  readonly ops: ReadonlySet<string>
+  readonly excludes: ReadonlySet<string>
+  readonly signal: AbortSignal | undefined
+}
+
+const NAMES = [
+  'ranges',
+  'activationType',
+  'weightType',
+  'perChannel',
+  'reduceRange',
+  'ops',
+  'exclude',
+  'signal',
+] as const
+
+/** @throws TileworkError ERR_ARGUMENT */
+export function checkStaticOptions(options: QuantizeStaticOptions): StaticSettings {
+  checkOptions(options, 'quantizeStatic', NAMES)
+  const given = readInput('The options of quantizeStatic', () => ({ ...options }))
+  const { activationType = 'uint8', weightType = 'int8', perChannel = false, reduceRange = false } = given
+  for (const [name, value] of Object.entries({ activationType, weightType })) {
+    if (value !== 'int8' && value !== 'uint8') refuse(name, value, 'int8 or uint8')
+  }
+  for (const [name, value] of Object.entries({ perChannel, reduceRange })) {
+    if (typeof value !== 'boolean') refuse(name, value, 'true or false')
+  }
+  return {
+    ...checkQuantizable('quantizeStatic', given),
+    ranges: readInput('The ranges of quantizeStatic', () => checkRanges(given.ranges)),
+    activationType,
+    weightType,
+    perChannel,
+    reduceRange,
+    signal: given.signal,
+  }
+}
+
+export function checkQuantizable(
+  caller: string,
+  { ops = Object.keys(STATIC_RULES), exclude = [] }: QuantizableOptions,
+): Pick<StaticSettings, 'ops' | 'excludes'> {
+  checkTexts(`ops of ${caller}`, ops)
+  checkTexts(`exclude of ${caller}`, exclude)
+  return { ops: new Set(ops), excludes: new Set(exclude) }
+}
+
+function checkRanges(given: unknown): ReadonlyMap<string, ValueRange> {
+  if (typeof given !== 'object' || given === null)
+    refuse('ranges', given, 'an object of { min, max } by name')
+  const cache = (given as { readonly data?: unknown }).data
+  const isCache = typeof cache === 'object' && cache !== null && !('min' in cache)
+  const entries = Object.entries(isCache ? cache : given)
+  return new Map(
+    entries.map(([name, range]) => [name, isCache ? cachedRange(name, range) : checkRange(name, range)]),
+  )
+}
+
+/** An entry of onnxruntime's cache: `{ lowest: { data: [number] }, highest: { data: [number] } }`. */
+function cachedRange(name: string, entry: unknown): ValueRange {
+  const numberOf = (part: 'lowest' | 'highest'): unknown => {
+    const data = (entry as Record<string, { readonly data?: unknown }> | null)?.[part]?.data
+    return Array.isArray(data) ? data[0] : data
+  }
+  return checkRange(name, { min: numberOf('lowest'), max: numberOf('highest') })
+}
+
+function checkRange(name: string, range: unknown): ValueRange {
+  const { min, max } = (range ?? {}) as Record<string, unknown>
+  if (
+    typeof min === 'number' &&
+    typeof max === 'number' &&
+    Number.isFinite(min) &&
+    min <= max &&
+    max < Infinity
+  )
+    return { min, max }
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `the range of ${valueText(name)} is ${valueText(min)} to ${valueText(max)}; it must be two finite numbers in order.`,
+  )
+}
+
+function refuse(option: string, value: unknown, allowed: string): never {
+  refuseOption('quantizeStatic', option, valueText(value), allowed)
+}

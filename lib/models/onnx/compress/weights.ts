@@ -1,0 +1,503 @@
+/**
+ * Quantizes the weights of MatMul nodes, and tables of Gather nodes, in blocks. Activations stay as they are, so no
+ * calibration is needed. Weights become lazy tensors that are computed while a save writes them.
+ */
+import { throwIfAborted } from '../../../cancel.js'
+import { TileworkError } from '../../../errors.js'
+import { withShape } from '../../../formats/onnx/tensor/rearranged.js'
+import { tensor as tensorOf } from '../../../tensor/from_values.js'
+import type { BlockBits } from '../../../tensor/number_blocks.js'
+import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import { valueText } from '../../../value_text.js'
+import { checkModel } from '../document/check_model.js'
+import { FreshNames } from '../document/fresh_names.js'
+import type { OnnxModel } from '../document/model.js'
+import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from '../document/scope.js'
+import type { Graph, NewAttribute, NewNode, Node } from '../document/types.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../edit/graph_passes.js'
+import type { Inference } from '../infer/infer.js'
+import {
+  type BlockNames,
+  type BlockOptions,
+  type BlockTensors,
+  type Bnb4Kind,
+  blockDequantizeLinear,
+  bnb4,
+  gatherBlocks,
+  matMulNBits,
+  matrixOf,
+} from './block_weights.js'
+import { PanelCache } from './panels.js'
+import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { checkWeightOptions, type QuantizeWeightsOptions, type WeightSettings } from './weight_options.js'
+
+const MICROSOFT = 'com.microsoft'
+
+/** `quant_type` of MatMulBnb4. */
+const BNB4_TYPE: Readonly<Record<Bnb4Kind, number>> = { fp4: 0, nf4: 1 }
+
+/** First versions that have what the formats need. */
+const INT4_IR = 10
+const INT2_IR = 13
+const BLOCKED_OPSET = 21
+const INT2_OPSET = 25
+
+/**
+ * Quantizes weights of a model in blocks, in place. Report and model are complete at once; weights are read when the model is
+ * saved.
+ *
+ * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for `qdq` below operator set 21, and for 2 bits of it below 25;
+ * ERR_ABORTED before the first change
+ */
+export async function quantizeWeights(
+  model: OnnxModel,
+  options: QuantizeWeightsOptions = {},
+): Promise<CompressReport> {
+  checkModel(model, 'quantizeWeights')
+  const settings = checkWeightOptions(options)
+  checkOpset(model, settings)
+  throwIfAborted(settings.signal)
+  const work = new WeightWork(model, settings)
+  for (const scope of [...mainScope(model).all()]) work.run(scope)
+  work.finish()
+  return work.report.finish()
+}
+
+function checkOpset(model: OnnxModel, { format, bits }: WeightSettings): void {
+  if (format !== 'qdq') return
+  const opset = Number(model.opsetImports.get('') ?? 0)
+  const needed = bits === 2 ? INT2_OPSET : BLOCKED_OPSET
+  if (opset >= needed) return
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `the model has operator set ${opset}; DequantizeLinear with blocks of ${bits} bits needs ${needed}; convertOpset makes it so, and the format matmulnbits needs none.`,
+  )
+}
+
+/** A weight that a node uses: of the graph that owns it, as [K, N] or [N, K]. */
+interface Weight {
+  readonly scope: Scope
+  readonly tensor: DenseTensor
+  readonly isTransposed: boolean
+  /** The Transpose between the weight and the node. */
+  readonly transpose?: Node
+  /** Rank that leading extents of 1 give the product at least; undefined where the first input gives it. */
+  readonly leastRank?: number
+}
+
+/** Names of tensors that replace a weight, as nodes use them. */
+interface Replaced {
+  readonly inputs: readonly string[]
+}
+
+class WeightWork {
+  readonly report: ReportBuilder
+  readonly #model: OnnxModel
+  readonly #settings: WeightSettings
+  readonly #names: FreshNames
+  readonly #cache = new PanelCache()
+  /** Types of values, where a weight needs the rank of what it is multiplied with. */
+  readonly #types: Inference['types']
+  /** Quantized weights by graph, name and form. */
+  readonly #done = new Map<Graph, Map<string, Replaced>>()
+  readonly #originals = new Map<Graph, Set<string>>()
+  #usesMicrosoft = false
+  #irVersion = FIRST_IR_WITH_FREE_INITIALIZERS
+
+  constructor(model: OnnxModel, settings: WeightSettings) {
+    this.#model = model
+    this.#settings = settings
+    this.report = new ReportBuilder(model)
+    this.#names = new FreshNames(model)
+    this.#types = initializersOf(model).some(isMatrixInMoreAxes) ? model.infer().types : new Map()
+  }
+
+  run(scope: Scope): void {
+    for (const node of scope.graph.nodes) {
+      if (isStandard(node, 'MatMul')) this.#matMul(scope, node)
+      else if (this.#settings.gather && isStandard(node, 'Gather')) this.#gather(scope, node)
+    }
+  }
+
+  /** Removes weights that nothing uses, and imports what the new nodes need. */
+  finish(): void {
+    for (const [graph, names] of this.#originals) {
+      for (const name of names) {
+        const user = dropInitializer(graph, name)
+        if (user === undefined) continue
+        const who = user === 'output' ? 'it is an output' : `${user.opType} ${valueText(user.name)} uses it`
+        this.report.keeps(name, who)
+      }
+    }
+    const model = this.#model
+    if (this.#originals.size === 0) return
+    if (Number(model.irVersion) < this.#irVersion) model.irVersion = this.#irVersion
+    if (this.#usesMicrosoft && !model.opsetImports.has(MICROSOFT)) model.setOpsetImport(MICROSOFT, 1)
+  }
+
+  #whyNot(node: Node): string | undefined {
+    const { excludes, includes } = this.#settings
+    if (excludes.has(node.name)) return 'the node is excluded'
+    return includes && !includes.has(node.name) ? 'the node is not included' : undefined
+  }
+
+  #matMul(scope: Scope, node: Node): void {
+    const weight = this.#whyNot(node) ?? this.#weightOf(scope, node)
+    if (typeof weight === 'string') this.report.stays(node, weight)
+    else if (this.#settings.format === 'qdq') this.#toDequantizeLinear(scope.graph, node, weight)
+    else this.#toMatMulBlocks(scope.graph, node, weight)
+  }
+
+  /** The weight of a MatMul, or why it has none that can be quantized. */
+  #weightOf(scope: Scope, node: Node): Weight | string {
+    const [first = '', input = ''] = node.inputs
+    const transpose = scope.producer(input)
+    const isTransposed = transpose !== undefined && isTransposeOfMatrix(transpose)
+    const found = scope.constant(isTransposed ? transpose.inputs[0]! : input)
+    if (!found) return 'its second input is not a weight'
+    const reason = this.#whyNoMatrix(found, isTransposed)
+    if (reason !== undefined) return reason
+    const weight = { ...found, isTransposed, ...(isTransposed && { transpose }) }
+    const axes = found.tensor.shape.length
+    if (axes === 2) return weight
+    const rank = this.#rankOf(scope, first)
+    if (rank === undefined)
+      return 'its weight has leading extents of 1, and the rank of its first input is not known'
+    return rank < axes ? { ...weight, leastRank: rank === 1 ? axes - 1 : axes } : weight
+  }
+
+  #whyNoMatrix(
+    { scope, tensor }: Pick<Weight, 'scope' | 'tensor'>,
+    isTransposed: boolean,
+  ): string | undefined {
+    const { dtype, shape, size, name } = tensor
+    if (!['float32', 'float16', 'bfloat16'].includes(dtype)) return `its weight is ${dtype}`
+    const isMatrix = shape.length === 2 || (!isTransposed && isMatrixInMoreAxes(tensor))
+    if (!isMatrix || size === 0) return `its weight has the shape [${shape}], which is not a matrix`
+    if (this.#settings.format === 'bnb4' && shape.length > 2) return 'its weight has more than two axes'
+    const isShared = isTransposed && scope.graph.usersOf(name).some((user) => isStandard(user, 'Gather'))
+    return isShared && !this.#sharesTable(tensor) ? 'its weight is a table of Gather, which stays' : undefined
+  }
+
+  #rankOf(scope: Scope, name: string): number | undefined {
+    const owner = scope.ownerOf(name)
+    const type = owner && this.#types.get(owner.graph)?.get(name)
+    return type?.kind === 'tensor' ? type.shape?.length : undefined
+  }
+
+  /** A table and the transposed weight of a MatMul are stored once where rows are whole blocks. */
+  #sharesTable(tensor: DenseTensor): boolean {
+    const { gather, format, blockSize } = this.#settings
+    return (
+      gather && format === 'matmulnbits' && tensor.shape.length === 2 && tensor.shape[1]! % blockSize === 0
+    )
+  }
+
+  #toMatMulBlocks(graph: Graph, node: Node, weight: Weight): void {
+    const { format } = this.#settings
+    const bits = this.#bitsOf(node)
+    const replaced = format === 'bnb4' ? this.#bnb4(weight) : this.#nBits(weight, bits)
+    const { product, after } = this.#product(graph, node, weight)
+    const name = node.name === '' ? '' : `${node.name}_${format === 'bnb4' ? 'Bnb4' : `Q${bits}`}`
+    const matMul = this.#matMulNode(node, weight, bits, replaced, name, product)
+    this.#replace(graph, node, weight, [matMul, ...after], matMul.opType)
+  }
+
+  #bitsOf(node: Node): BlockBits {
+    return this.#settings.bitsOf.get(node.name) ?? this.#settings.bits
+  }
+
+  #matMulNode(
+    node: Node,
+    { tensor, isTransposed }: Weight,
+    bits: BlockBits,
+    { inputs }: Replaced,
+    name: string,
+    output: string,
+  ): NewNode {
+    const { format, blockSize, accuracyLevel, bnb4: kind } = this.#settings
+    const { k, n } = matrixOf(tensor, isTransposed)
+    this.#usesMicrosoft = true
+    return {
+      opType: format === 'bnb4' ? 'MatMulBnb4' : 'MatMulNBits',
+      domain: MICROSOFT,
+      ...(name !== '' && { name }),
+      inputs: [node.inputs[0]!, ...inputs],
+      outputs: [output],
+      attributes: {
+        K: int(k),
+        N: int(n),
+        ...(format === 'bnb4' ? { quant_type: int(BNB4_TYPE[kind]) } : { bits: int(bits) }),
+        block_size: int(blockSize),
+        ...(accuracyLevel > 0 && format !== 'bnb4' && { accuracy_level: int(accuracyLevel) }),
+      },
+    }
+  }
+
+  /** The name of the product with a weight as a matrix, and what makes the output of the node of it. */
+  #product(
+    graph: Graph,
+    node: Node,
+    { leastRank }: Weight,
+  ): { readonly product: string; readonly after: readonly NewNode[] } {
+    const [output = ''] = node.outputs
+    if (leastRank === undefined) return { product: output, after: [] }
+    const product = this.#names.take(`${output}_matrix`)
+    const ones = this.#names.take(`${output}_ones`)
+    graph.setInitializer(ones, tensorOf(Array(leastRank).fill(1), { dtype: 'int64' }))
+    return { product, after: [{ opType: 'Expand', inputs: [product, ones], outputs: [output] }] }
+  }
+
+  #toDequantizeLinear(graph: Graph, node: Node, weight: Weight): void {
+    if (weight.isTransposed) {
+      this.report.stays(node, 'its weight is transposed; use the format matmulnbits')
+      return
+    }
+    const bits = this.#bitsOf(node)
+    const { inputs } = this.#dequantizedBlocks(graph, weight.tensor, bits)
+    this.#irVersion = Math.max(this.#irVersion, bits === 2 ? INT2_IR : INT4_IR)
+    const decoded = this.#names.take(`${weight.tensor.name}_DQ_Q${bits}_output`)
+    const { product, after } = this.#product(graph, node, weight)
+    const nodes: NewNode[] = [
+      {
+        opType: 'DequantizeLinear',
+        ...(node.name !== '' && { name: `${node.name}_DQ_Q${bits}` }),
+        inputs,
+        outputs: [decoded],
+        attributes: { axis: int(0), block_size: int(this.#settings.blockSize) },
+      },
+      {
+        opType: 'MatMul',
+        ...(node.name !== '' && { name: `${node.name}_matmul_Q${bits}` }),
+        inputs: [node.inputs[0]!, decoded],
+        outputs: [product],
+      },
+      ...after,
+    ]
+    this.#replace(graph, node, weight, nodes, 'DequantizeLinear')
+  }
+
+  /** onnxruntime takes the tensors of DequantizeLinear from the graph of the node only. */
+  #dequantizedBlocks(graph: Graph, tensor: DenseTensor, bits: BlockBits): Replaced {
+    const base = `${tensor.name}_DQ_Q${bits}`
+    return this.#once(graph, tensor, base, () =>
+      blockDequantizeLinear(
+        matrixOf(tensor, false),
+        this.#blocks(bits),
+        this.#take({
+          codes: base,
+          scales: `${tensor.name}_DQ_scales`,
+          zeroPoints: `${tensor.name}_DQ_zero_points`,
+        }),
+      ),
+    )
+  }
+
+  #replace(graph: Graph, node: Node, weight: Weight, nodes: readonly NewNode[], to: string): void {
+    this.report.converted(node, to)
+    replaceNode(graph, node, nodes)
+    const { transpose, scope, tensor } = weight
+    const owner = transpose?.graph
+    if (
+      transpose &&
+      owner &&
+      !owner.outputNames.has(transpose.outputs[0]!) &&
+      owner.usersOf(transpose.outputs[0]!).length === 0
+    ) {
+      owner.removeNode(transpose)
+    }
+    this.#note(scope.graph, tensor.name)
+  }
+
+  #note(graph: Graph, name: string): void {
+    const names = this.#originals.get(graph) ?? new Set()
+    this.#originals.set(graph, names.add(name))
+  }
+
+  #blocks(bits: BlockBits): BlockOptions {
+    const { blockSize, symmetric } = this.#settings
+    return { bits, blockSize, symmetric, cache: this.#cache }
+  }
+
+  #nBits(weight: Weight, bits: BlockBits): Replaced {
+    const { tensor, isTransposed } = weight
+    if (isTransposed && this.#sharesTable(tensor)) return this.#tied(weight, bits)
+    return this.#once(weight.scope.graph, tensor, `Q${bits} ${isTransposed}`, () =>
+      matMulNBits(matrixOf(tensor, isTransposed), this.#blocks(bits), this.#takeFor(tensor, bits)),
+    )
+  }
+
+  #bnb4(weight: Weight): Replaced {
+    const { tensor, isTransposed } = weight
+    const { bnb4: kind, blockSize } = this.#settings
+    return this.#once(weight.scope.graph, tensor, `bnb4 ${isTransposed}`, () =>
+      bnb4(
+        matrixOf(tensor, isTransposed),
+        { kind, blockSize, cache: this.#cache },
+        this.#take({
+          codes: `${tensor.name}_Bnb4`,
+          scales: `${tensor.name}_absmax`,
+          zeroPoints: '',
+        }),
+      ),
+    )
+  }
+
+  /** The bytes of MatMulNBits as a table [V, bytes of a row]; a Reshape gives the MatMul its three axes. */
+  #tied(weight: Weight, bits: BlockBits): Replaced {
+    const { scope, tensor } = weight
+    const table = this.#table(scope, tensor, bits)
+    const known = this.#done.get(scope.graph)?.get(`reshaped ${tensor.name} ${bits}`)
+    if (known) return known
+    const { blockSize } = this.#settings
+    const [rows = 1, k = 1] = tensor.shape
+    const shape = this.#names.take(`${tensor.name}_blocks_shape`)
+    const blocks = this.#names.take(`${tensor.name}_Q${bits}_blocks`)
+    scope.graph.setInitializer(
+      shape,
+      tensorOf([rows, k / blockSize, (blockSize * bits) / 8], { dtype: 'int64' }),
+    )
+    scope.graph.addNode({ opType: 'Reshape', inputs: [table.inputs[0]!, shape], outputs: [blocks] }, 0)
+    return this.#remember(scope.graph, `reshaped ${tensor.name} ${bits}`, {
+      inputs: [blocks, ...table.inputs.slice(1)],
+    })
+  }
+
+  #table(scope: Scope, tensor: DenseTensor, bits: BlockBits): Replaced {
+    return this.#once(scope.graph, tensor, `table ${bits}`, () => {
+      const names = this.#takeFor(tensor, bits)
+      const { codes, ...others } = matMulNBits(matrixOf(tensor, true), this.#blocks(bits), names)
+      return { codes: withShape(codes, [codes.shape[0]!, codes.size / codes.shape[0]!]), ...others }
+    })
+  }
+
+  #gather(scope: Scope, node: Node): void {
+    const found = scope.constant(node.inputs[0] ?? '')
+    const reason = this.#whyNot(node) ?? this.#whyNoTable(node, found?.tensor)
+    if (reason !== undefined || !found) {
+      this.report.stays(node, reason ?? 'its table is not a weight')
+      return
+    }
+    const { tensor } = found
+    const bits = this.#bitsOf(node)
+    const isBytes = bits !== 4 || this.#isTied(found.scope, tensor)
+    const table = isBytes ? this.#table(found.scope, tensor, bits) : this.#int4Table(found.scope, tensor)
+    if (!isBytes) this.#irVersion = Math.max(this.#irVersion, INT4_IR)
+    this.report.converted(node, 'GatherBlockQuantized')
+    replaceNode(scope.graph, node, [this.#gatherNode(node, table, bits, isBytes)])
+    this.#note(found.scope.graph, tensor.name)
+  }
+
+  #int4Table({ graph }: Scope, tensor: DenseTensor): Replaced {
+    return this.#once(graph, tensor, 'gather', () =>
+      gatherBlocks(tensor, this.#blocks(4), this.#takeFor(tensor, 4)),
+    )
+  }
+
+  #gatherNode(node: Node, table: Replaced, bits: BlockBits, isBytes: boolean): NewNode {
+    const [codes = '', ...parameters] = table.inputs
+    this.#usesMicrosoft = true
+    return {
+      opType: 'GatherBlockQuantized',
+      domain: MICROSOFT,
+      ...(node.name !== '' && { name: `${node.name}_Q${bits}` }),
+      inputs: [codes, node.inputs[1]!, ...parameters],
+      outputs: node.outputs,
+      attributes: {
+        gather_axis: int(0),
+        quantize_axis: int(1),
+        block_size: int(this.#settings.blockSize),
+        ...(isBytes && { bits: int(bits) }),
+      },
+    }
+  }
+
+  #whyNoTable(node: Node, tensor: DenseTensor | undefined): string | undefined {
+    if (!tensor) return 'its table is not a weight'
+    if (!['float32', 'float16', 'bfloat16'].includes(tensor.dtype)) return `its table is ${tensor.dtype}`
+    if (tensor.shape.length !== 2 || tensor.size === 0) return `its table has the shape [${tensor.shape}]`
+    if (Number(node.attribute('axis')?.value ?? 0) !== 0) return 'it gathers along another axis than 0'
+    const bits = this.#bitsOf(node)
+    const isWhole = tensor.shape[1]! % this.#settings.blockSize === 0
+    return bits !== 4 && !isWhole ? 'its rows are no whole blocks' : undefined
+  }
+
+  #isTied({ graph }: Scope, tensor: DenseTensor): boolean {
+    if (!this.#sharesTable(tensor)) return false
+    const isTable = this.#done.get(graph)?.has(`${tensor.name} table 4`)
+    return (
+      isTable ||
+      graph.usersOf(tensor.name).some((user) => isTransposeOfMatrix(user) && this.#feedsMatMul(user))
+    )
+  }
+
+  #feedsMatMul(transpose: Node): boolean {
+    return transpose.successors.some(
+      (user) =>
+        isStandard(user, 'MatMul') &&
+        user.inputs[1] === transpose.outputs[0] &&
+        this.#whyNot(user) === undefined,
+    )
+  }
+
+  /** Quantizes a weight the first time that it is asked for in a form, and names its tensors. */
+  #once(graph: Graph, tensor: DenseTensor, form: string, quantize: () => BlockTensors): Replaced {
+    const key = `${tensor.name} ${form}`
+    const known = this.#done.get(graph)?.get(key)
+    if (known) return known
+    const { codes, scales, zeroPoints } = quantize()
+    const added = [codes, scales, ...(zeroPoints ? [zeroPoints] : [])]
+    for (const each of added) graph.setInitializer(each.name, each)
+    this.report.tensors.push({
+      name: tensor.name,
+      from: tensor.dtype,
+      to: form.startsWith('bnb4')
+        ? this.#settings.bnb4
+        : `${this.#settings.symmetric ? 'symmetric' : 'asymmetric'} blocks of ${this.#settings.blockSize}`,
+      bytesBefore: valueBytes(tensor),
+      bytesAfter: added.reduce((sum, each) => sum + valueBytes(each), 0),
+    })
+    return this.#remember(graph, key, { inputs: added.map(({ name }) => name) })
+  }
+
+  #remember(graph: Graph, key: string, replaced: Replaced): Replaced {
+    const known = this.#done.get(graph) ?? new Map<string, Replaced>()
+    this.#done.set(graph, known.set(key, replaced))
+    return replaced
+  }
+
+  #takeFor({ name }: DenseTensor, bits: BlockBits): BlockNames {
+    return this.#take({
+      codes: `${name}_Q${bits}`,
+      scales: `${name}_scales`,
+      zeroPoints: `${name}_zero_points`,
+    })
+  }
+
+  #take(names: BlockNames): BlockNames {
+    return {
+      codes: this.#names.take(names.codes),
+      scales: this.#names.take(names.scales),
+      zeroPoints: names.zeroPoints === '' ? '' : this.#names.take(names.zeroPoints),
+    }
+  }
+}
+
+function int(value: number): NewAttribute {
+  return { type: 'INT', value }
+}
+
+function initializersOf(model: OnnxModel): Tensor[] {
+  return [...model.graphs()].flatMap((graph) => [...graph.initializers()])
+}
+
+/** A matrix behind leading extents of 1. */
+function isMatrixInMoreAxes({ shape }: Tensor): boolean {
+  return shape.length > 2 && shape.slice(0, -2).every((extent) => extent === 1)
+}
+
+function isTransposeOfMatrix(node: Node): boolean {
+  if (!isStandard(node, 'Transpose')) return false
+  const perm = node.attribute('perm')?.value as readonly (number | bigint)[] | undefined
+  return perm === undefined || (perm.length === 2 && Number(perm[0]) === 1 && Number(perm[1]) === 0)
+}

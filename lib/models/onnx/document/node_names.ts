@@ -1,0 +1,118 @@
+/**
+ * The names that nodes use and produce, as numbers of a table: a pass over 100,000 nodes makes no strings and no sets of them.
+ */
+import { NumberList } from '../../../formats/number_list.js'
+import { NumberLists } from '../../../formats/number_lists.js'
+import { NameTable } from '../../../formats/onnx/name_table.js'
+import type { Message, TextVisit } from '../../../formats/onnx/protobuf/message.js'
+import { fieldInfo, fieldNumber, type MessageName } from '../../../formats/onnx/schema.js'
+import type { Node } from './types.js'
+
+const INPUT = fieldNumber('NodeProto', 'input')
+const OUTPUT = fieldNumber('NodeProto', 'output')
+/** Bit sets of fields. */
+export const INPUTS = 1 << INPUT
+const NAMES = INPUTS | (1 << OUTPUT)
+const ATTRIBUTE = 1 << fieldNumber('NodeProto', 'attribute')
+
+/** Gets the name `bytes[start, end)`. */
+type NameVisit = (bytes: Uint8Array, start: number, end: number) => void
+
+/** In the place of the index of a node, where no node produces a name. */
+export const NO_NODE = -1
+
+/** Makes no Graph objects: most nodes have no subgraph. */
+export function hasSubgraphs({ message }: Node): boolean {
+  return message.hasInside('attribute', 'g', 'graphs')
+}
+
+/**
+ * Visits the names of the inputs and outputs of a node that are not empty.
+ *
+ * @returns true for a node with subgraphs
+ */
+export function visitNames(node: Node, input: NameVisit, output: NameVisit): boolean {
+  return (node.message.eachText(NAMES, visitOf(input, output)) & ATTRIBUTE) !== 0 && hasSubgraphs(node)
+}
+
+/**
+ * As `visitNames`, for all nodes of a graph in turn.
+ *
+ * @param end - called after each node; true for one with attributes, among which may be subgraphs
+ */
+export function visitNamesOfAll(
+  graph: Message,
+  input: NameVisit,
+  output: NameVisit,
+  end: (hasAttributes: boolean) => void,
+): void {
+  graph.eachTextInside('node', NAMES, visitOf(input, output), (seen) => end((seen & ATTRIBUTE) !== 0))
+}
+
+function visitOf(input: NameVisit, output: NameVisit): TextVisit {
+  return (bytes, start, end, field) => {
+    if (end > start) (field === INPUT ? input : output)(bytes, start, end)
+  }
+}
+
+/** The number of the last text of a field, as in `Message.text`. */
+export function numberOfField(table: NameTable, message: Message, field: string): number {
+  let number = -1
+  message.eachText(1 << fieldNumber(message.type, field), (bytes, start, end) => {
+    number = table.numberOf(bytes, start, end)
+  })
+  return number < 0 ? table.numberOfText('') : number
+}
+
+/** As `numberOfField`, for each message of a list of a graph. */
+export function numbersOfField(table: NameTable, graph: Message, list: string, field: string): NumberList {
+  const numbers = new NumberList(Uint32Array)
+  const { kind } = fieldInfo(graph.type, list)
+  let number = -1
+  graph.eachTextInside(
+    list,
+    1 << fieldNumber(kind as MessageName, field),
+    (bytes, start, end) => {
+      number = table.numberOf(bytes, start, end)
+    },
+    () => {
+      numbers.push(number < 0 ? table.numberOfText('') : number)
+      number = -1
+    },
+  )
+  return numbers
+}
+
+export class NodeNames {
+  readonly table = new NameTable()
+  /** For each node the names that it or its subgraphs use; no empty ones. */
+  readonly used = new NumberLists()
+  /** For each node the names of its outputs; no empty ones. */
+  readonly made = new NumberLists()
+
+  /** @param inside - names that the subgraphs of a node take from outside */
+  constructor(nodes: Iterable<Node>, inside: (node: Node) => Iterable<string> = usedInside) {
+    const { table, used, made } = this
+    const use: NameVisit = (bytes, start, end) => used.push(table.numberOf(bytes, start, end))
+    const make: NameVisit = (bytes, start, end) => made.push(table.numberOf(bytes, start, end))
+    for (const node of nodes) {
+      if (visitNames(node, use, make)) for (const name of inside(node)) used.push(table.numberOfText(name))
+      used.endList()
+      made.endList()
+    }
+  }
+}
+
+/** Names that a node uses: its inputs, and names that its subgraphs take from outside. */
+export function* usedNames(node: Node): Generator<string> {
+  for (const name of node.inputs) if (name !== '') yield name
+  if (hasSubgraphs(node)) yield* usedInside(node)
+}
+
+function* usedInside(node: Node): Generator<string> {
+  // Also yields names that the subgraph itself defines, which is harmless: no outer node produces the same name.
+  for (const graph of node.subgraphs) {
+    for (const inner of graph.nodes) yield* usedNames(inner)
+    for (const { name } of graph.outputs) yield name
+  }
+}

@@ -1,0 +1,102 @@
+/** Entry of the ONNX folder: everything that other folders import. Loaded when an ONNX file is read or written. */
+
+import type { ModelFormat, WritePlan, WriteTarget } from '../../formats/format.js'
+import { planCopy } from '../../formats/onnx/external/copy.js'
+import { namingModels, replacedData } from '../../formats/onnx/external/named_files.js'
+import { type OnnxWriteOptions, plan } from '../../formats/onnx/write.js'
+import { check } from './check/check.js'
+import { describeOnnx } from './document/description.js'
+import type { OnnxModel } from './document/model.js'
+import { planModel } from './document/plan_model.js'
+import { read } from './document/read.js'
+
+export type { ExternalOptions } from '../../formats/onnx/external/options.js'
+export { FILE_MESSAGES, type FileMessage } from '../../formats/onnx/protobuf/message_kind.js'
+export type { TensorProtoObject } from '../../formats/onnx/protobuf/message_object.js'
+export { ATTRIBUTE_TYPES } from '../../formats/onnx/schema.js'
+export {
+  decodeTensorProto,
+  type EncodeTensorProtoOptions,
+  encodeTensorProto,
+} from '../../formats/onnx/tensor/tensor_proto.js'
+export type { OnnxWriteOptions } from '../../formats/onnx/write.js'
+export { mergeModels } from './compose/merge.js'
+export type { MergeOptions } from './compose/merge_options.js'
+export type { PrefixOptions } from './compose/prefix.js'
+export { quantizeDynamic } from './compress/dynamic.js'
+export type { DynamicOperator, QuantizeDynamicOptions } from './compress/dynamic_options.js'
+export { toFloat16 } from './compress/float16.js'
+export type { Float16Block, ToFloat16Options } from './compress/float16_options.js'
+export type { CompressedNode, CompressedTensor, CompressReport } from './compress/report.js'
+export { quantizableValues, quantizeStatic } from './compress/static.js'
+export type {
+  QuantizableOptions,
+  QuantizeStaticOptions,
+  ValueRange,
+  ValueRanges,
+} from './compress/static_options.js'
+export { type WeightError, type WeightErrorOptions, weightErrors } from './compress/weight_errors.js'
+export type { QuantizeWeightsOptions } from './compress/weight_options.js'
+export { quantizeWeights } from './compress/weights.js'
+export { Graph, type GraphConstructor } from './document/graph.js'
+export {
+  type DeviceConfiguration,
+  type NewModel,
+  OnnxModel,
+  type PlacedTensor,
+  type TrainingInfo,
+} from './document/model.js'
+export { ModelFunction } from './document/model_function.js'
+export { type OnnxEnd, type OnnxSummary, type OnnxValues, summarizeOnnx } from './document/summary.js'
+export type {
+  Attribute,
+  AttributeType,
+  AttributeValue,
+  Dimension,
+  NewAttribute,
+  NewAttributeReference,
+  NewAttributeValue,
+  NewNode,
+  Node,
+  Removed,
+  Use,
+  Value,
+  ValueInfo,
+  ValueType,
+} from './document/types.js'
+export type { NewFunction } from './edit/function_edits.js'
+export type { InferredShapes } from './infer/declare_types.js'
+export type { TypeConflict } from './infer/infer.js'
+export type { InputShapeChange } from './infer/input_shapes.js'
+export type { OpsetConversion } from './opset/convert.js'
+export type { OptimizeChange, OptimizeOptions, OptimizePass } from './optimize/optimize.js'
+export { type TidyOptions, tidy } from './optimize/tidy.js'
+export { type PrintOptions, printModel } from './text/print.js'
+
+export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
+  read,
+  check,
+  plan: async (tensors, options, target) =>
+    withReplaced(await plan(tensors, options, target), target, options),
+  planCopy: async (source, siblings, target) =>
+    withReplaced(await planCopy(source, siblings, target), target),
+  naming: namingModels,
+  isUnchanged: (model) => !model.isChanged,
+  describe: describeOnnx,
+  weightsOf: (model) => [...model.graph.initializers()],
+  nodesOf: (model) => model.graph.nodes.length,
+  planModel: async (model, options, target) =>
+    withReplaced(await planModel(model, options, target), target, options),
+}
+
+async function withReplaced(
+  plan: WritePlan,
+  { path }: WriteTarget = {},
+  { external }: OnnxWriteOptions = {},
+): Promise<WritePlan> {
+  if (path === undefined) return plan
+  const location = external === false ? undefined : external?.location
+  const kept = new Set((plan.siblings ?? []).map(({ name }) => name))
+  const replaced = (await replacedData(path, location)).filter(({ name }) => !kept.has(name))
+  return { ...plan, replaced }
+}

@@ -1,0 +1,215 @@
+/** What the rules of inference read of a node: attributes with defaults, types and known values of its inputs. */
+import type { Dtype } from '../../../dtype/dtypes.js'
+import { TileworkError } from '../../../errors.js'
+import type { Tensor } from '../../../tensor/tensor.js'
+import { standardDomain } from '../document/node.js'
+import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
+import { constantOf } from '../document/value.js'
+import { type Dim, type Dims, dimsOf } from './dims.js'
+
+/** What is known of a value. */
+export interface Known {
+  readonly type: ValueType
+  /** Elements of a list or number that describes a shape, as far as they follow from other shapes. */
+  readonly values?: Dims | undefined
+  /** Of initializers and constants. */
+  readonly constant?: ConstantValues
+}
+
+/** The elements of a small tensor, read when they are needed first. */
+class ConstantValues {
+  readonly #tensor: Tensor
+  #values: Dims | undefined | 'unread' = 'unread'
+
+  constructor(tensor: Tensor) {
+    this.#tensor = tensor
+  }
+
+  get values(): Dims | undefined {
+    if (this.#values === 'unread') this.#values = valuesOf(this.#tensor)
+    return this.#values
+  }
+}
+
+export type Scope = (name: string) => Known | undefined
+
+/** Longest list of numbers that is followed: shapes have at most 255 axes. */
+export const MAX_SHAPE_VALUES = 256
+
+export interface NodeContext {
+  /** Version of the operator set of a domain; 0 where the model does not import it. */
+  readonly opsetOf: (domain: string) => number
+  /** Finds a value by name. */
+  readonly scope: Scope
+  /** Inside a function: the attribute that a call gives, or its default. */
+  readonly attributeOf?: (name: string) => Attribute | undefined
+  /** Infers a subgraph of the node. @returns what is known of its outputs; undefined beyond a limit */
+  readonly inferGraph: (
+    graph: Graph,
+    inputs: readonly (Known | undefined)[],
+  ) => readonly (Known | undefined)[] | undefined
+}
+
+export class NodeView {
+  readonly node: Node
+  readonly opset: number
+  readonly opType: string
+  readonly domain: string
+  readonly inputs: readonly string[]
+  readonly outputs: readonly string[]
+  readonly #context: NodeContext
+  #attributes: readonly Attribute[] | undefined
+
+  constructor(node: Node, context: NodeContext) {
+    const [domains, opTypes, inputs, outputs] = node.message.textLists('domain', 'op_type', 'input', 'output')
+    this.node = node
+    this.domain = standardDomain(domains.at(-1) ?? '')
+    this.opset = context.opsetOf(this.domain)
+    this.opType = opTypes.at(-1) ?? ''
+    this.inputs = inputs
+    this.outputs = outputs
+    this.#context = context
+  }
+
+  has(input: number): boolean {
+    return (this.inputs[input] ?? '') !== ''
+  }
+
+  known(input: number): Known | undefined {
+    return this.has(input) ? this.#context.scope(this.inputs[input]!) : undefined
+  }
+
+  type(input: number): ValueType | undefined {
+    const type = this.known(input)?.type
+    return type?.kind === 'none' ? undefined : type
+  }
+
+  dtype(input: number): Dtype | number | undefined {
+    const type = this.type(input)
+    return type?.kind === 'tensor' && type.dtype !== 0 ? type.dtype : undefined
+  }
+
+  /** Undefined for an unknown rank. */
+  dims(input: number): Dims | undefined {
+    const type = this.type(input)
+    return type?.kind === 'tensor' ? dimsOf(type.shape) : undefined
+  }
+
+  /** The elements of an input that is a short list, or a number; undefined where nothing is known of them. */
+  values(input: number): Dims | undefined {
+    const known = this.known(input)
+    return known?.values ?? known?.constant?.values
+  }
+
+  /** As `values`, where all are numbers. */
+  numbers(input: number): readonly number[] | undefined {
+    const values = this.values(input)
+    return values?.every((value) => typeof value === 'number') ? (values as readonly number[]) : undefined
+  }
+
+  /** As `numbers`, where all are integers: a file may declare axes and counts as floats. */
+  integers(input: number): readonly number[] | undefined {
+    const numbers = this.numbers(input)
+    return numbers?.every(Number.isSafeInteger) ? numbers : undefined
+  }
+
+  /** Undefined where the node has none, and for a reference that nothing resolves. */
+  attribute(name: string): Attribute | undefined {
+    this.#attributes ??= this.node.attributesOnce()
+    const attribute = this.#attributes.find((each) => each.name === name)
+    if (!attribute) return undefined
+    const { refName } = attribute
+    return refName === '' ? attribute : this.#context.attributeOf?.(refName)
+  }
+
+  int(name: string, absent: number): number
+  int(name: string): number | undefined
+  int(name: string, absent?: number): number | undefined {
+    const value = this.attribute(name)?.value
+    return Number.isSafeInteger(value) ? (value as number) : absent
+  }
+
+  ints(name: string): readonly number[] | undefined {
+    const value = this.attribute(name)?.value
+    return Array.isArray(value) && value.every(Number.isSafeInteger) ? value : undefined
+  }
+
+  text(name: string): string | undefined {
+    const attribute = this.attribute(name)
+    return attribute?.type === 'STRING' ? attribute.text : undefined
+  }
+
+  graph(name: string): Graph | undefined {
+    return this.attribute(name)?.graphs[0]
+  }
+
+  inferGraph(
+    graph: Graph,
+    inputs: readonly (Known | undefined)[],
+  ): readonly (Known | undefined)[] | undefined {
+    return this.#context.inferGraph(graph, inputs)
+  }
+
+  /** The value of a node `Constant`; undefined for other nodes. */
+  constant(): Known | undefined {
+    if (this.opType !== 'Constant') return undefined
+    const tensor = readOrNone(() => constantOf(this.node, (name) => this.attribute(name)))
+    return tensor && knownOfTensor(tensor)
+  }
+}
+
+/** What an initializer or constant says of a value. */
+export function knownOfTensor(tensor: Tensor): Known {
+  const { dtype, shape } = tensor
+  const type: ValueType = { kind: tensor.kind === 'sparse' ? 'sparse' : 'tensor', dtype, shape }
+  const isShort =
+    tensor.kind === 'dense' &&
+    shape.length <= 1 &&
+    tensor.size <= MAX_SHAPE_VALUES &&
+    arrayOf(dtype) !== undefined
+  return isShort ? { type, constant: new ConstantValues(tensor) } : { type }
+}
+
+export function knownOfInitializer(graph: Graph, name: string): Known | undefined {
+  const tensor = readOrNone(() => graph.initializer(name))
+  return tensor && knownOfTensor(tensor)
+}
+
+/** A broken tensor is reported by `check`; nothing is known of it. */
+function readOrNone<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof TileworkError) return undefined
+    throw error
+  }
+}
+
+/** Types of shapes, axes, conditions and scales. */
+const ARRAYS = {
+  bool: Uint8Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  float32: Float32Array,
+  float64: Float64Array,
+} as const
+
+function arrayOf(dtype: Dtype): (typeof ARRAYS)[keyof typeof ARRAYS] | undefined {
+  return Object.hasOwn(ARRAYS, dtype) ? ARRAYS[dtype as keyof typeof ARRAYS] : undefined
+}
+
+function valuesOf(tensor: Tensor): Dims | undefined {
+  const TypedArray = arrayOf(tensor.dtype)
+  if (tensor.kind !== 'dense' || !tensor.hasData || !TypedArray) return undefined
+  const elements = new TypedArray(tensor.size)
+  if (elements.byteLength !== tensor.storage.byteLength) return undefined
+  const isRead = readOrNone(() => {
+    tensor.copyToSync(new Uint8Array(elements.buffer))
+    return true
+  })
+  if (!isRead) return undefined
+  return Array.from(elements as Iterable<number | bigint>, (element): Dim => {
+    const value = Number(element)
+    return typeof element === 'number' || Number.isSafeInteger(value) ? value : null
+  })
+}

@@ -1,0 +1,140 @@
+/** Passes by the signatures of operators: attributes that equal their defaults, and optional outputs that nothing uses. */
+import { ownEntry } from '../../../own_entry.js'
+import { standardDomain } from '../document/node.js'
+import { hasSubgraphs, usedNames } from '../document/node_names.js'
+import type { Attribute, Graph, NewAttributeValue, Node } from '../document/types.js'
+import { annotatedNames } from '../edit/graph_passes.js'
+import type { OptimizedModel } from './model.js'
+import { OPERATOR_DEFAULTS } from './operator_defaults.js'
+import { removeValueInfo } from './rewrite.js'
+
+/** What an operator has in one version. */
+interface Signature {
+  /** Indices of outputs. */
+  readonly optional: ReadonlySet<number>
+  readonly attributes: ReadonlyMap<string, NewAttributeValue>
+}
+
+type Opsets = ReadonlyMap<string, number | bigint>
+
+export function removeDefaultAttributes(model: OptimizedModel): number {
+  let count = 0
+  for (const { node, opsets } of nodesOf(model)) {
+    if (!node.message.has('attribute')) continue
+    for (const [name, value] of signatureOf(node, opsets)?.attributes ?? []) {
+      const attribute = node.attribute(name)
+      if (attribute && isEqual(attribute, value)) count += Number(node.removeAttribute(name))
+    }
+  }
+  return count
+}
+
+export function addDefaultAttributes(model: OptimizedModel): number {
+  let count = 0
+  for (const { node, opsets } of nodesOf(model)) {
+    for (const [name, value] of signatureOf(node, opsets)?.attributes ?? []) {
+      if (node.attribute(name)) continue
+      node.setAttribute(name, value)
+      count += 1
+    }
+  }
+  return count
+}
+
+/** Nodes of graphs and functions, with the operator sets that they are of. */
+function* nodesOf(model: OptimizedModel): Generator<{ readonly node: Node; readonly opsets: Opsets }> {
+  const { opsetImports } = model
+  for (const graph of model.graphs()) for (const node of graph.nodes) yield { node, opsets: opsetImports }
+  for (const { nodes, opsetImports: opsets } of model.functions) {
+    for (const node of nodes) {
+      yield { node, opsets }
+      if (!hasSubgraphs(node)) continue
+      for (const graph of node.subgraphs) for (const inner of graph.allNodes()) yield { node: inner, opsets }
+    }
+  }
+}
+
+export function removeOptionalOutputs(model: OptimizedModel): number {
+  return [model.graph, ...model.graph.subgraphs()].reduce(
+    (count, graph) => count + removeOptionalOutputsIn(graph, model.opsetImports),
+    0,
+  )
+}
+
+function removeOptionalOutputsIn(graph: Graph, opsets: Opsets): number {
+  const used = new Set<string>([...graph.outputNames, ...annotatedNames(graph)])
+  for (const node of graph.nodes) for (const name of usedNames(node)) used.add(name)
+  const gone = new Set<string>()
+  for (const node of graph.nodes) {
+    const { outputs } = node
+    if (outputs.length < 2 || !mayLoseOutputs(node, opsets)) continue
+    const optional = signatureOf(node, opsets)?.optional
+    const dropped = outputs.filter((name, at) => name !== '' && optional?.has(at) && !used.has(name))
+    if (dropped.length === 0) continue
+    for (const name of dropped) gone.add(name)
+    const kept = outputs.map((name) => (dropped.includes(name) ? '' : name))
+    node.outputs = kept.slice(0, kept.findLastIndex((name) => name !== '') + 1)
+  }
+  removeValueInfo(graph, gone)
+  return gone.size
+}
+
+/** In training, and before operator set 14 always, the outputs of BatchNormalization say what it computes. */
+function mayLoseOutputs(node: Node, opsets: Opsets): boolean {
+  if (node.opType !== 'BatchNormalization') return true
+  return Number(opsets.get('') ?? 1) >= 14 && Number(node.attribute('training_mode')?.value ?? 0) === 0
+}
+
+const SIGNATURES = new Map<string, Signature | undefined>()
+
+function signatureOf(node: Node, opsets: Opsets): Signature | undefined {
+  const domain = standardDomain(node.domain)
+  const { opType } = node
+  const opset = Number(opsets.get(domain) ?? 0)
+  const operator = ownEntry(ownEntry(OPERATOR_DEFAULTS, domain) ?? {}, opType)
+  if (operator === undefined) return undefined
+  const key = `${domain} ${opType} ${opset}`
+  if (!SIGNATURES.has(key)) {
+    const row = operator.split('|').findLast((each) => Number.parseInt(each, 10) <= opset)
+    SIGNATURES.set(key, row === undefined ? undefined : parseRow(row))
+  }
+  return SIGNATURES.get(key)
+}
+
+function parseRow(row: string): Signature {
+  const [, outputs = '-', ...attributes] = row.split(' ')
+  return {
+    optional: new Set(outputs === '-' ? [] : outputs.split(',').map(Number)),
+    attributes: new Map(
+      attributes.map((each) => {
+        const [name = '', text = ''] = each.split('=')
+        return [name, parseValue(text)]
+      }),
+    ),
+  }
+}
+
+function parseValue(text: string): NewAttributeValue {
+  const value = text.slice(2)
+  switch (text[0]) {
+    case 'i':
+      return { type: 'INT', value: Number(value) }
+    case 'f':
+      return { type: 'FLOAT', value: Math.fround(Number(value)) }
+    case 'I':
+      return { type: 'INTS', value: value.split(',').map(Number) }
+    case 'S':
+      return { type: 'STRINGS', value: value.split(',') }
+    default:
+      return { type: 'STRING', value }
+  }
+}
+
+function isEqual(attribute: Attribute, { type, value }: NewAttributeValue): boolean {
+  if (attribute.type !== type || attribute.refName !== '') return false
+  const own = [attribute.value]
+    .flat()
+    .map((each) => (each instanceof Uint8Array ? Buffer.from(each).toString() : each))
+  const others = [value].flat()
+  return own.length === others.length && own.every((each, at) => each === others[at])
+}

@@ -1,0 +1,62 @@
+/**
+ * Runs passes on the bodies of functions. A body has nodes, inputs and outputs as a graph has, and neither initializers nor types of
+ * its inputs, so the passes that need those leave it alone.
+ */
+
+import type { Message } from '../../../formats/onnx/protobuf/message.js'
+import { Graph } from '../document/graph.js'
+import type { ModelFunction } from '../document/model_function.js'
+import type { Inference } from '../infer/infer.js'
+import type { OptimizedModel } from './model.js'
+
+/** Lists that a function and a graph have. */
+const LISTS = ['node', 'value_info'] as const
+
+type Run = (model: OptimizedModel) => number | Promise<number>
+
+/** @returns number of changes in all functions */
+export async function runInFunctions(model: OptimizedModel, run: Run): Promise<number> {
+  let count = 0
+  for (const body of model.functions) {
+    const graph = graphOf(body)
+    const changes = await run(modelOf(model, body, graph))
+    if (changes > 0) takeBack(body, graph)
+    count += changes
+  }
+  return count
+}
+
+/** The body as a graph of its own, whose nodes are copies. */
+function graphOf(body: ModelFunction): Graph {
+  const graph = Graph.create('body')
+  const { message } = graph
+  for (const name of body.inputs) message.insert('input').setText('name', name)
+  for (const name of body.outputs) message.insert('output').setText('name', name)
+  copyLists(body.message, message)
+  return graph
+}
+
+function takeBack(body: ModelFunction, { message }: Graph): void {
+  for (const list of LISTS) body.message.clear(list)
+  copyLists(message, body.message)
+}
+
+function copyLists(from: Message, to: Message): void {
+  for (const list of LISTS) for (const each of from.messages(list)) to.adopt(list, each)
+}
+
+/** What passes ask of a model whose main graph is the body. */
+function modelOf(model: OptimizedModel, { opsetImports }: ModelFunction, graph: Graph): OptimizedModel {
+  return {
+    message: graph.message,
+    graph,
+    functions: model.functions,
+    irVersion: model.irVersion,
+    opsetImports,
+    setOpsetImport: () => undefined,
+    graphs: () => [graph, ...graph.subgraphs()],
+    trainingInfo: [],
+    inferTypes: () => new Map(),
+    infer: (): Inference => model.infer(),
+  }
+}

@@ -1,0 +1,46 @@
+/** The passes after which compressions find every weight: a selection of `OnnxModel.optimize`. */
+import { checkOptions, readInput } from '../../../caller_input.js'
+import { valueText } from '../../../value_text.js'
+import { refuseOption } from '../compress/refuse_option.js'
+import { checkModel } from '../document/check_model.js'
+import type { OnnxModel } from '../document/model.js'
+import type { OptimizeChange, OptimizePass } from './optimize.js'
+
+/** Options of `tidy`. */
+export interface TidyOptions {
+  /** What is folded: movements and casts of weights (default), arithmetic of fixed shapes as well, or nothing. */
+  readonly fold?: 'weights' | 'all' | 'none'
+  readonly signal?: AbortSignal
+}
+
+const TIDY: readonly OptimizePass[] = [
+  'sort',
+  'lift-constants',
+  'remove-identity',
+  'remove-dropout',
+  'deduplicate-initializers',
+  'merge-equal-nodes',
+  'remove-unused',
+]
+
+const FOLDS = {
+  weights: ['fold-weights'],
+  all: ['fold-weights', 'fold-shapes'],
+  none: [],
+} as const satisfies Record<string, readonly OptimizePass[]>
+
+/**
+ * Prepares a model for a compression, in place: weights in Constant nodes, or behind Identity, Transpose, Reshape or Cast, become
+ * initializers that a quantizer finds, equal ones are stored once, and what no output needs goes. Outputs stay the same.
+ *
+ * @returns what each pass changed, as `OnnxModel.optimize`
+ * @throws TileworkError as `OnnxModel.optimize`
+ */
+export async function tidy(model: OnnxModel, options: TidyOptions = {}): Promise<readonly OptimizeChange[]> {
+  checkModel(model, 'tidy')
+  checkOptions(options, 'tidy', ['fold', 'signal'])
+  const { fold = 'weights', signal } = readInput('The options of tidy', () => ({ ...options }))
+  if (typeof fold !== 'string' || !Object.hasOwn(FOLDS, fold))
+    refuseOption('tidy', 'fold', valueText(fold), 'weights, all or none')
+  return model.optimize({ only: [...TIDY, ...FOLDS[fold]], ...(signal && { signal }) })
+}

@@ -1,0 +1,34 @@
+/** Removes what nothing refers to: nodes, initializers, functions, operator sets. */
+
+import type { Message } from '../../../formats/onnx/protobuf/message.js'
+import { standardDomain } from '../document/node.js'
+import { hasSubgraphs } from '../document/node_names.js'
+import { removeUncalledFunctions } from '../edit/function_edits.js'
+import type { OptimizedModel } from './model.js'
+
+export function removeUnusedValues({ graph }: OptimizedModel): number {
+  const { nodes, initializers } = graph.removeUnused()
+  return nodes + initializers
+}
+
+export function removeUnusedFunctions(model: OptimizedModel): number {
+  const before = model.functions.length
+  if (before > 0) removeUncalledFunctions(model)
+  return before - model.functions.length
+}
+
+/** The operator set of ONNX itself stays. */
+export function removeUnusedOpsets(model: OptimizedModel): number {
+  const used = new Set([''])
+  for (const graph of model.graphs()) for (const node of graph.nodes) used.add(node.domain)
+  for (const { domain, nodes, opsetImports } of model.functions) {
+    for (const name of [domain, ...opsetImports.keys()]) used.add(standardDomain(name))
+    for (const node of nodes) {
+      if (!hasSubgraphs(node)) continue
+      for (const graph of node.subgraphs) for (const inner of graph.allNodes()) used.add(inner.domain)
+    }
+  }
+  return model.message.filter('opset_import', (field) =>
+    used.has(standardDomain((field as Message).text('domain'))),
+  )
+}

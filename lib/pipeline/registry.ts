@@ -1,0 +1,182 @@
+/**
+ * The file formats that tilework knows. Adding one is its folder and one line in `FORMATS`: the entry of a format is
+ * always loaded, its implementation when a file of the format is read or written.
+ */
+import { extname } from 'node:path'
+import type { ByteSource } from '../bytes/source.js'
+import { TileworkError } from '../errors.js'
+import { btfEntry } from '../formats/btf/entry.js'
+import { FileHead } from '../formats/file_head.js'
+import type { Detection, Format, FormatEntry, ModelFormatEntry } from '../formats/format.js'
+import { modelFormatOf } from '../formats/model_brand.js'
+import { npyEntry, npzEntry } from '../formats/npy/entry.js'
+import { safetensorsEntry } from '../formats/safetensors/entry.js'
+import { onnxEntry } from '../models/onnx/entry.js'
+import { tmfileEntry } from '../models/tmfile/entry.js'
+import { valueText } from '../value_text.js'
+
+/**
+ * In the order of detection: formats with a magic number first, then those without. BTF is last, because its few
+ * numbers also occur at the start of other files.
+ */
+export const FORMATS = {
+  npy: npyEntry,
+  npz: npzEntry,
+  safetensors: safetensorsEntry,
+  tmfile: tmfileEntry,
+  onnx: onnxEntry,
+  btf: btfEntry,
+} as const satisfies Record<string, FormatEntry<never>>
+
+/** Name of a file format. */
+export type FormatName = keyof typeof FORMATS
+
+type Entry = (typeof FORMATS)[FormatName]
+type OptionsOf<E> = E extends { load(): Promise<infer F> }
+  ? F extends Format<infer Options>
+    ? Options
+    : never
+  : never
+type Intersection<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer I) => void
+  ? I
+  : never
+
+/** Options for the writers of all formats; each writer reads its own. */
+export type WriteOptions = Intersection<OptionsOf<Entry>>
+
+type EntryWithModel = Extract<Entry, { readonly modelProperty: string }>
+type ModelOf<E> = E extends { load(): Promise<{ weightsOf(model: infer Model): unknown }> } ? Model : never
+
+/** The models of an open file by the property that its format names. */
+export type FileModels = {
+  readonly [E in EntryWithModel as E['modelProperty']]?: ModelOf<E>
+}
+
+/** Names of the options of all writers: converted tensors may be written in any format. */
+export function writeOptionNames(): string[] {
+  return [...new Set(allFormats().flatMap(({ writeOptions }) => Object.keys(writeOptions)))]
+}
+
+/** The format of tensors that come from no file, when nothing names one. */
+const DEFAULT_FORMAT: FormatName = 'btf'
+
+/** @throws TileworkError ERR_ARGUMENT for an unknown name */
+export function formatByName(name: string): FormatEntry {
+  if (typeof name !== 'string' || !Object.hasOwn(FORMATS, name)) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `Unknown format ${valueText(name)}; expected one of: ${formatNames()}.`,
+    )
+  }
+  return FORMATS[name as FormatName]
+}
+
+/** What is written, as far as it comes from a file. */
+export interface OwnFormat {
+  readonly format?: FormatName | undefined
+  /** Path of the file. */
+  readonly path?: string | undefined
+}
+
+/**
+ * The format in which something is written: the named one, else the one of the path's extension, else its own.
+ *
+ * @throws TileworkError ERR_ARGUMENT for an unknown name, for an unknown extension that the content's own file does not
+ * have, and for tensors of no file under a name without extension: a typo would otherwise become a file that nobody can
+ * open
+ */
+export function chooseFormat(
+  name: string | undefined,
+  path: string | undefined,
+  own: OwnFormat = {},
+): FormatEntry {
+  checkTarget(name, path, own.path)
+  if (name !== undefined) return formatByName(name)
+  const named = formatByExtension(path)
+  if (named) return named
+  if (own.format === undefined && path !== undefined) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${path} has no extension that names a format; set the option format to one of: ${formatNames()}.`,
+    )
+  }
+  return formatByName(own.format ?? DEFAULT_FORMAT)
+}
+
+/**
+ * Refuses what is wrong with a target whatever its content is.
+ *
+ * @param ownPath - path of the file that is written again; its extension is allowed
+ * @throws TileworkError ERR_ARGUMENT for an unknown format, and for an unknown extension where no format is named
+ */
+export function checkTarget(
+  name: string | undefined,
+  path: string | undefined,
+  ownPath: string | undefined,
+): void {
+  if (name !== undefined) {
+    formatByName(name)
+    return
+  }
+  const extension = path === undefined ? '' : extname(path).toLowerCase()
+  if (extension === '' || formatByExtension(path)) return
+  if (ownPath !== undefined && extname(ownPath).toLowerCase() === extension) return
+  const known = allFormats().flatMap(({ extensions }) => extensions)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${path} has the unknown extension "${extension}"; expected one of: ${known.join(', ')}. For another name set the option format.`,
+  )
+}
+
+function formatNames(): string {
+  return Object.keys(FORMATS).join(', ')
+}
+
+/** The format that `content` is a model of; undefined for what is not a model. */
+export function formatOfModel(content: unknown): ModelFormatEntry | undefined {
+  const name = modelFormatOf(content)
+  return name === undefined ? undefined : (formatByName(name) as ModelFormatEntry)
+}
+
+/** The format of a path's extension; `.safetensors.index.json` is one extension. */
+export function formatByExtension(path: string | undefined): FormatEntry | undefined {
+  return allFormats().find((format) => extensionOf(format, path) !== undefined)
+}
+
+/** The extension of a path, if it is one of the format's. */
+export function extensionOf({ extensions }: FormatEntry, path: string | undefined): string | undefined {
+  const name = path?.toLowerCase()
+  return extensions.find((extension) => name?.endsWith(extension))
+}
+
+/** A format, and what its detection found; nothing was detected where only the extension names the format. */
+export interface DetectedFormat {
+  readonly entry: FormatEntry
+  readonly detection?: Detection
+}
+
+/**
+ * The format of a source: the one of its extension where the content agrees, else the first whose content agrees,
+ * else the one of the extension or of a damaged start, whose reader then reports what is wrong.
+ *
+ * @param name - a path, or the name of an upload
+ */
+export async function detectFormat(
+  source: ByteSource,
+  name: string | undefined,
+): Promise<DetectedFormat | undefined> {
+  const expected = formatByExtension(name)
+  const others = allFormats().filter((format) => format !== expected)
+  const head = await FileHead.read(source)
+  for (const entry of expected ? [expected, ...others] : others) {
+    const detection = await entry.detect(head)
+    if (detection !== false) return { entry, detection }
+  }
+  if (expected) return { entry: expected }
+  for (const entry of others) if (await entry.isDamaged?.(head)) return { entry }
+  return undefined
+}
+
+function allFormats(): FormatEntry[] {
+  return Object.values(FORMATS)
+}

@@ -1,0 +1,63 @@
+/** A strict check compares declared types with those that follow. */
+import { describe, expect, it } from 'vitest'
+import { check, serialize, tensor } from '../../../../lib/index.js'
+import { Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
+
+const type = (dtype: 'float32' | 'int64', ...shape: readonly (number | string)[]): ValueType => ({
+  kind: 'tensor',
+  dtype,
+  shape,
+})
+
+function model(declared: ValueType): OnnxModel {
+  const made = OnnxModel.create({ opset: 21 })
+  made.graph.addInput('x', type('float32', 'N', 4))
+  made.graph.addNode({ opType: 'Relu', inputs: ['x'], outputs: ['y'] })
+  made.graph.addNode({ opType: 'Neg', inputs: ['y'], outputs: ['z'] })
+  made.graph.setType('y', declared)
+  made.graph.addOutput('z', type('float32', 'N', 4))
+  return made
+}
+
+describe('types that contradict their node', () => {
+  it('are errors for another element type, and warnings for another shape', async () => {
+    const bytes = await serialize(model(type('int64', 'N', 4)))
+    expect(await check(bytes, { level: 'strict' })).toMatchObject([
+      {
+        severity: 'error',
+        code: 'ERR_GRAPH',
+        path: 'graph.node[0]',
+        message: '"y" is declared as int64 [N, 4]; float32 [N, 4] follows from its node.',
+      },
+      { severity: 'error', path: 'graph.node[1]' },
+    ])
+    expect(await check(bytes)).toEqual([])
+    const [found] = await check(await serialize(model(type('float32', 'N', 5))), { level: 'strict' })
+    const message = '"y" is declared as float32 [N, 5]; float32 [N, 4] follows from its node.'
+    expect(found).toMatchObject({ severity: 'warning', message })
+  })
+
+  it.each([
+    ['the same', type('float32', 'N', 4)],
+    ['less known', type('float32', 'N', 'M')],
+    ['without a shape', { kind: 'tensor', dtype: 'float32' } as ValueType],
+    ['more known', type('float32', 2, 4)],
+  ])('are none of %s', async (_, declared) => {
+    expect(await check(await serialize(model(declared)), { level: 'strict' })).toEqual([])
+  })
+
+  it('are found in subgraphs', async () => {
+    const inner = Graph.create('i')
+    inner.addNode({ opType: 'Neg', inputs: ['x'], outputs: ['p'] })
+    inner.addOutput('p', type('int64', 'N', 4))
+    const made = OnnxModel.create({ opset: 21 })
+    made.graph.addInput('x', type('float32', 'N', 4))
+    made.graph.setInitializer('c', tensor([true], { dtype: 'bool', shape: [] }))
+    const branch = { type: 'GRAPH', value: inner } as const
+    const attributes = { note: { type: 'INT', value: 1 }, then_branch: branch } as const
+    made.graph.addNode({ opType: 'If', inputs: ['c'], outputs: ['z'], attributes })
+    made.graph.addOutput('z', { kind: 'tensor', dtype: 'int64', shape: ['N', 4] })
+    const found = await check(await serialize(made), { level: 'strict' })
+    expect(found[0]).toMatchObject({ severity: 'error', path: 'graph.node[0].attribute[1].g.node[0]' })
+  })
+})
