@@ -21,6 +21,10 @@ export async function withCancelFlag(
   const unsubscribe = whenAborted(signal, () => void Atomics.store(cancel, 0, 1))
   try {
     await job(cancel)
+  } catch (error) {
+    // The addon does not know the reason.
+    if ((error as { code?: unknown }).code === 'ERR_ABORTED') throwIfAborted(signal)
+    throw error
   } finally {
     unsubscribe()
   }

@@ -16,7 +16,9 @@ import type { OnnxModel } from '../document/model.js'
 import { standardDomain } from '../document/node.js'
 import { dropInitializer, mainScope, replaceNode, type Scope } from '../document/scope.js'
 import type { Attribute, Graph, NewAttribute, NewNode, Node } from '../document/types.js'
+import { freeInitializers } from '../edit/free_initializers.js'
 import { checkDynamicOptions, type DynamicSettings, type QuantizeDynamicOptions } from './dynamic_options.js'
+import { FiniteWeights } from './finite_weights.js'
 import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
 import { lstmWeight } from './lstm_weights.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
@@ -53,6 +55,7 @@ export async function quantizeDynamic(
       `the model has operator set ${opset}; DynamicQuantizeLinear needs ${DYNAMIC_OPSET}.`,
     )
   }
+  freeInitializers(model)
   const work = new DynamicWork(model, settings, opset)
   const main = mainScope(model)
   for (const scope of settings.subgraphs ? [...main.all()] : [main]) await work.run(scope)
@@ -89,6 +92,12 @@ interface WeightCodes {
   readonly zeroPoint: DenseTensor
 }
 
+/** A weight of the graph that owns it. */
+interface FoundWeight {
+  readonly scope: Scope
+  readonly tensor: DenseTensor
+}
+
 /** What replaces a node. */
 interface Product {
   readonly opType: 'MatMulInteger' | 'ConvInteger'
@@ -112,6 +121,7 @@ class DynamicWork {
   readonly report: ReportBuilder
   readonly #settings: DynamicSettings
   readonly #names: FreshNames
+  readonly #finite: FiniteWeights
   readonly #type: CodeType
   readonly #opset: number
   readonly #weights = new Map<Graph, Map<string, QuantizedWeight>>()
@@ -128,6 +138,7 @@ class DynamicWork {
     this.report = new ReportBuilder(model)
     this.#opset = opset
     this.#names = new FreshNames(model)
+    this.#finite = new FiniteWeights(settings.signal)
     const isUint8 = [...model.graph.allNodes()].some(({ opType }) => UINT8_OPERATORS.includes(opType))
     this.#type = settings.weightType === 'auto' ? (isUint8 ? 'uint8' : 'int8') : settings.weightType
   }
@@ -157,7 +168,7 @@ class DynamicWork {
   }
 
   async #matMul(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
-    const weight = this.#weightOf(scope, node)
+    const weight = await this.#weightOf(scope, node)
     if (typeof weight === 'string') return weight
     const codes = await this.#quantized(weight.scope.graph, weight.tensor, {
       ...this.#form(),
@@ -168,7 +179,7 @@ class DynamicWork {
   }
 
   async #gemm(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
-    const weight = this.#weightOf(scope, node)
+    const weight = await this.#weightOf(scope, node)
     if (typeof weight === 'string') return weight
     const number = (name: string, absent: number): number => Number(node.attribute(name)?.value ?? absent)
     const isPlain = number('transA', 0) === 0 && number('alpha', 1) === 1 && number('beta', 1) === 1
@@ -190,7 +201,7 @@ class DynamicWork {
   }
 
   async #conv(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
-    const weight = this.#weightOf(scope, node)
+    const weight = await this.#weightOf(scope, node)
     if (typeof weight === 'string') return weight
     const codes = await this.#quantized(weight.scope.graph, weight.tensor, this.#form())
     const { graph } = scope
@@ -217,7 +228,7 @@ class DynamicWork {
 
   async #gather(scope: Scope, node: Node, values: Map<string, Codes>): Promise<string | undefined> {
     const found = scope.constant(node.inputs[0] ?? '')
-    const reason = found ? whyNoWeight(found.tensor) : 'its table is not a weight'
+    const reason = found ? await this.#whyNot(found, whyNoWeight) : 'its table is not a weight'
     if (!found || reason !== undefined) return reason
     const form = { ...this.#form(), type: 'uint8', symmetric: false, reduceRange: false } as const
     const table = await this.#quantized(found.scope.graph, found.tensor, form)
@@ -248,7 +259,8 @@ class DynamicWork {
     const found = others.slice(0, 2).map((name) => scope.constant(name))
     const [weight, recurrent] = found
     if (!weight || !recurrent) return 'its weights are not constants'
-    const reason = whyNoLstmWeight(weight.tensor) ?? whyNoLstmWeight(recurrent.tensor)
+    const reason =
+      (await this.#whyNot(weight, whyNoLstmWeight)) ?? (await this.#whyNot(recurrent, whyNoLstmWeight))
     if (reason !== undefined) return reason
     const first = await this.#lstmCodes(weight.scope.graph, weight.tensor)
     const second = await this.#lstmCodes(recurrent.scope.graph, recurrent.tensor)
@@ -259,7 +271,7 @@ class DynamicWork {
       {
         opType: 'DynamicQuantizeLSTM',
         domain: MICROSOFT,
-        ...named(node.name === '' ? '' : `${node.name}_quant`),
+        ...named(node.name === '' ? '' : this.#names.take(`${node.name}_quant`)),
         inputs: [
           input,
           ...[first.codes, second.codes, ...rest],
@@ -317,10 +329,18 @@ class DynamicWork {
     return { type, symmetric: type === 'int8', reduceRange, perColumn: false, isTransposed: false }
   }
 
-  #weightOf(scope: Scope, node: Node): { readonly scope: Scope; readonly tensor: DenseTensor } | string {
+  async #weightOf(scope: Scope, node: Node): Promise<FoundWeight | string> {
     const found = scope.constant(node.inputs[1] ?? '')
     if (!found) return 'its second input is not a weight'
-    return whyNoWeight(found.tensor) ?? found
+    return (await this.#whyNot(found, whyNoWeight)) ?? found
+  }
+
+  /** Why a weight stays, by its type and shape first, which need no reading. */
+  async #whyNot(
+    { scope, tensor }: FoundWeight,
+    whyNo: (tensor: DenseTensor) => string | undefined,
+  ): Promise<string | undefined> {
+    return whyNo(tensor) ?? (await this.#finite.whyNot(scope.graph, tensor))
   }
 
   /** Replaces a product by one of integers, a Cast and two multiplications, and an addition for a bias. */

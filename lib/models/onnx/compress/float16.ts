@@ -17,13 +17,16 @@ import { standardDomain } from '../document/node.js'
 import { orderedNodes } from '../document/node_order.js'
 import { isStandard } from '../document/scope.js'
 import type { Graph, Node, ValueType } from '../document/types.js'
-import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../edit/graph_passes.js'
+import { freeInitializers } from '../edit/free_initializers.js'
 import { type Opsets, type Signature, signatureOf } from '../infer/slots.js'
 import { type ElementType, ElementTypes } from './element_types.js'
 import { convertAttributes, type HalfCodes } from './float16_attributes.js'
+import { MISSING_KERNELS } from './float16_kernels.js'
 import { checkFloat16Options, type Float16Settings, type ToFloat16Options } from './float16_options.js'
 import { countClipped, type HalfDtype, halfTensor } from './half_values.js'
+import { IntegerProducts } from './integer_products.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { nodesOfSmallScales } from './small_scales.js'
 
 type Home = 'float32' | HalfDtype
 
@@ -45,10 +48,15 @@ const SUFFIX: Readonly<Record<Home, string>> = { float32: '_fp32', float16: '_fp
 export async function toFloat16(model: OnnxModel, options: ToFloat16Options = {}): Promise<CompressReport> {
   checkModel(model, 'toFloat16')
   const settings = checkFloat16Options(options, model)
-  const context = new Context(model, settings)
-  await new GraphWalk(context, model.graph, undefined).run()
+  throwIfAborted(settings.signal)
+  const context = new Context(model, settings, await nodesOfSmallScales(model, settings.signal))
+  const walk = new GraphWalk(context, model.graph, undefined)
+  freeInitializers(model)
+  await walk.run()
   return context.report.finish()
 }
+
+const INTEGER_REASON = 'its input is a sum of integer products, or a scale of one'
 
 /** What all graphs of the model share. */
 class Context {
@@ -58,18 +66,19 @@ class Context {
   readonly names: FreshNames
   readonly report: ReportBuilder
   readonly codes: HalfCodes
-  readonly initializersAreConstant: boolean
   /** Sequences cannot be cast, so they stay where a caller gives or takes one, and where the type has none. */
   readonly sequencesStay: boolean
 
-  constructor(model: OnnxModel, settings: Float16Settings) {
+  readonly #smallScales: ReadonlySet<Node>
+
+  constructor(model: OnnxModel, settings: Float16Settings, smallScales: ReadonlySet<Node>) {
     this.settings = settings
+    this.#smallScales = smallScales
     this.report = new ReportBuilder(model)
     this.opsets = model.opsetImports
     this.types = new ElementTypes(model)
     this.names = new FreshNames(model)
     this.codes = { dtype: settings.dtype, clip: settings.clip, code: codeOf(settings.dtype) }
-    this.initializersAreConstant = Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
     const ends = [...model.graph.inputs, ...model.graph.outputs]
     const keepsSequence = ends.some(
       ({ name, type }) => (type.kind === 'sequence' || type.kind === 'optional') && settings.keeps(name),
@@ -87,14 +96,27 @@ class Context {
     if (!signature) return this.#unknown(node, walk)
     const ends = [...node.inputs, ...node.outputs].map((name) => walk.floatType(name))
     if (this.sequencesStay && ends.some((type) => type && !type.isTensor)) return 'sequences stay float32'
+    if (this.#lacksKernel(node, walk)) return `onnxruntime has no ${settings.dtype} kernel of it for CPUs`
+    if (this.#smallScales.has(node)) return 'float16 represents a scale of it with few bits, or not at all'
+    if (isStandard(node, 'DequantizeLinear') && walk.dtypeOf(node.inputs[0] ?? '') === 'int32')
+      return 'its input is int32'
+    if (isStandard(node, 'BitCast')) return 'it takes or gives the bits of float32'
+    // Tensors of its attributes have the type of the input, and thresholds may not be rounded.
+    if (node.opType === 'TreeEnsemble') return 'its thresholds are float32'
     const lacks =
       (node.inputs[0] && walk.floatType(node.inputs[0]) && this.isFloat32Only(signature.inputs, 0)) ||
       (node.outputs[0] && walk.floatType(node.outputs[0]) && this.isFloat32Only(signature.outputs, 0))
     return lacks ? `${node.opType} has no version for ${settings.dtype} in this operator set` : undefined
   }
 
+  #lacksKernel({ domain, opType, inputs }: Node, walk: GraphWalk): boolean {
+    if (standardDomain(domain) !== '') return false
+    const { generators, expanded } = MISSING_KERNELS['onnxruntime CPU']
+    return expanded.has(opType) || (generators.has(opType) && !inputs.some((name) => walk.floatType(name)))
+  }
+
   #unknown(node: Node, walk: GraphWalk): string {
-    const open = node.outputs.find((name) => name !== '' && !walk.hasType(name))
+    const open = node.outputs.find((name) => name !== '' && walk.dtypeOf(name) === undefined)
     const takesFloats = node.inputs.some((name) => walk.floatType(name))
     if (open !== undefined && takesFloats) {
       throw new TileworkError(
@@ -150,8 +172,9 @@ class GraphWalk {
   readonly #uses = new Map<string, InitializerUse[]>()
   /** Casts by the node that they follow; those of inputs and initializers by undefined. */
   readonly #added = new Map<Node | undefined, [from: string, to: string, dtype: Home][]>()
-  /** Casts of the model to the type that their input has now. */
-  readonly #needless: Node[] = []
+  readonly #products: IntegerProducts
+  /** Casts whose result float16 does not represent. */
+  readonly #wideCasts = new Set<Node>()
   /** Inputs that nodes get all at once: a node may have a hundred thousand. */
   readonly #newInputs = new Map<Node, string[]>()
 
@@ -162,14 +185,20 @@ class GraphWalk {
     this.types = context.types.of(graph)
     const produced = graph.nodes.flatMap(({ outputs }) => outputs)
     this.#defined = new Set([...graph.inputNames, ...graph.initializerNames, ...produced])
-    const planned = orderedNodes(graph.nodes)
-    this.#plans = new Map(
-      planned.map((node) => [node, isStandard(node, 'Cast') ? undefined : this.#planOf(node)]),
+    this.#products = new IntegerProducts(
+      (name) => this.#isConstant(name),
+      outer === undefined ? undefined : outer.#products,
     )
+    this.#plans = new Map(orderedNodes(graph.nodes).map((node) => [node, this.#planOf(node)]))
   }
 
-  #planOf(node: Node): NodePlan {
-    const reason = this.#context.whyBlocked(node, this)
+  #planOf(node: Node): NodePlan | undefined {
+    const isInteger = this.#products.visit(node)
+    if (isStandard(node, 'Cast')) {
+      if (isInteger) this.#wideCasts.add(node)
+      return undefined
+    }
+    const reason = isInteger ? INTEGER_REASON : this.#context.whyBlocked(node, this)
     if (reason !== undefined) return { reason, inner: [] }
     return { reason, inner: node.subgraphs.map((graph) => new GraphWalk(this.#context, graph, this)) }
   }
@@ -194,8 +223,8 @@ class GraphWalk {
     }
     for (const [name, uses] of this.#uses) await this.#convertInitializer(name, uses)
     await this.#convertDefaults()
-    this.#removeNeedless()
     this.#addCasts()
+    this.#removeNeedless()
     this.#setTypes()
   }
 
@@ -205,8 +234,8 @@ class GraphWalk {
     return owner?.isFloat(name) ? owner.types.get(name) : undefined
   }
 
-  hasType(name: string): boolean {
-    return this.ownerOf(name)?.types.has(name) ?? false
+  dtypeOf(name: string): ElementType['dtype'] | undefined {
+    return this.ownerOf(name)?.types.get(name)?.dtype
   }
 
   ownerOf(name: string): GraphWalk | undefined {
@@ -222,7 +251,7 @@ class GraphWalk {
   #isConstant(name: string): boolean {
     const { graph } = this
     if (!graph.hasInitializer(name)) return false
-    if (graph.inputNames.has(name) && !this.#context.initializersAreConstant) return false
+    if (graph.inputNames.has(name)) return false
     return graph.initializer(name)?.kind === 'dense'
   }
 
@@ -272,13 +301,11 @@ class GraphWalk {
     const from = owner?.types.get(input)?.dtype
     const isHalf = from === 'float16' || from === 'bfloat16'
     const isNamed = settings.blockedNodes.has(node.name) || settings.blockedOps.has('Cast')
-    const stays = to !== 'float32' || isHalf || isNamed
+    const stays = to !== 'float32' || isHalf || isNamed || this.#wideCasts.has(node)
     if (owner?.isFloat(input)) {
       if (owner.#isConstant(input)) this.#use(node, 0, input, stays ? 'float32' : this.#target)
       else this.#replace(node, 0, owner.#renamed.get(input) ?? input)
       this.#setInputs()
-      const isNeedless = to === this.#target && owner.#homes.get(input) === to
-      if (isNeedless && !this.graph.outputNames.has(output)) this.#needless.push(node)
     }
     if (!stays) node.setAttribute('to', { type: 'INT', value: codes.code })
     this.#define(node, 0, output, stays ? 'float32' : this.#target)
@@ -330,6 +357,7 @@ class GraphWalk {
     const known = this.#casts.get(key)
     if (known !== undefined) return known
     const fresh = this.#context.names.take(name + SUFFIX[want])
+    this.#homes.set(fresh, want)
     this.#casts.set(key, fresh)
     this.#addCast(this.#producers.get(name), current, fresh, want)
     return fresh
@@ -350,6 +378,7 @@ class GraphWalk {
     const want = this.#wantOfOutput(name)
     if (want === home || !this.types.get(name)!.isTensor) return
     const fresh = this.#context.names.take(name + SUFFIX[home])
+    this.#homes.set(fresh, home)
     node.outputs = node.outputs.with(index, fresh)
     this.#renamed.set(name, fresh)
     this.#casts.set(`${want} ${name}`, name)
@@ -371,6 +400,7 @@ class GraphWalk {
     if (!isBoth) return
     const other = home === 'float32' ? this.#target : 'float32'
     const fresh = this.#context.names.take(name + SUFFIX[other])
+    this.#homes.set(fresh, other)
     if (isCopied) this.graph.setInitializer(fresh, other === 'float32' ? tensor : half)
     else this.#addCast(undefined, name, fresh, other)
     for (const { node, index, want } of uses) if (node && want === other) this.#replace(node, index, fresh)
@@ -403,11 +433,30 @@ class GraphWalk {
     return half
   }
 
+  /**
+   * Casts of the model may have an input of their type now. onnxruntime misreads a Cast of float16 to float16, so the Cast goes,
+   * or becomes a copy where it gives an output of the graph.
+   */
   #removeNeedless(): void {
-    for (const node of this.#needless) {
-      this.graph.replaceAllUses(node.outputs[0]!, node.inputs[0]!)
-      this.graph.removeNode(node)
+    for (const [node] of this.#plans) {
+      if (!isStandard(node, 'Cast') && !isStandard(node, 'CastLike')) continue
+      const [output = ''] = node.outputs
+      const type = this.#homes.get(output) ?? this.types.get(output)?.dtype
+      if (type === undefined || this.#homeOf(node.inputs[0] ?? '') !== type) continue
+      if (this.graph.outputNames.has(output)) {
+        node.opType = 'Identity'
+        for (const { name } of node.attributes) node.removeAttribute(name)
+        node.inputs = node.inputs.slice(0, 1)
+      } else {
+        this.graph.replaceAllUses(output, node.inputs[0]!)
+        this.graph.removeNode(node)
+      }
     }
+  }
+
+  /** Of a float value of the model, or of a new one. */
+  #homeOf(name: string): Home | undefined {
+    return this.#homes.get(name) ?? (this.#outer === undefined ? undefined : this.#outer.#homeOf(name))
   }
 
   #addCasts(): void {

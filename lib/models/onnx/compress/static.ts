@@ -17,11 +17,14 @@ import { standardDomain } from '../document/node.js'
 import { orderedNodes } from '../document/node_order.js'
 import { dropInitializer, mainScope, type Scope } from '../document/scope.js'
 import type { Graph, NewNode, Node } from '../document/types.js'
-import { roundEven } from './code_packing.js'
+import { freeInitializers } from '../edit/free_initializers.js'
 import { ElementTypes } from './element_types.js'
+import { FiniteWeights } from './finite_weights.js'
 import { FloatReader } from './float_window.js'
 import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
+import { isQuantizedOperator } from './quantized_operators.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { type BiasCodes, biasCodes, raisedScales } from './static_bias.js'
 import {
   checkQuantizable,
   checkStaticOptions,
@@ -85,13 +88,14 @@ export async function quantizeStatic(
       `the model has operator set ${opset}; QuantizeLinear needs ${needed}.`,
     )
   }
-  for (const { opType, name } of model.graph.nodes) {
-    if (opType !== 'QuantizeLinear' && opType !== 'DequantizeLinear') continue
+  const quantized = model.graph.nodes.find(isQuantizedOperator)
+  if (quantized) {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
-      `the model is quantized already: it has ${opType} ${valueText(name)}.`,
+      `the model is quantized already: it has ${quantized.opType} ${valueText(quantized.name)}.`,
     )
   }
+  freeInitializers(model)
   const work = new StaticWork(model, settings, opset)
   await work.run()
   return work.report.finish()
@@ -121,7 +125,9 @@ class StaticWork implements StaticView {
   readonly #settings: StaticSettings
   readonly #scope: Scope
   readonly #names: FreshNames
-  readonly #nodes: readonly Node[]
+  #nodes: readonly Node[]
+  /** Nodes that stay because a constant has numbers without codes, and why. */
+  readonly #kept = new Map<Node, string>()
   readonly #parameters = new Map<string, Parameters>()
   /** What nodes take instead of a value. */
   readonly #decoded = new Map<string, string>()
@@ -177,7 +183,21 @@ class StaticWork implements StaticView {
     }
   }
 
+  /** Codes have no NaN and no infinities. */
+  async #keepUnboundedNodes(): Promise<void> {
+    const weights = new FiniteWeights(this.#settings.signal)
+    for (const node of this.#nodes) {
+      for (const name of node.inputs) {
+        const tensor = this.constant(name)
+        const reason = tensor?.dtype === 'float32' ? await weights.whyNot(this.graph, tensor) : undefined
+        if (reason !== undefined) this.#kept.set(node, reason)
+      }
+    }
+    this.#nodes = this.#nodes.filter((node) => !this.#kept.has(node))
+  }
+
   async run(): Promise<void> {
+    await this.#keepUnboundedNodes()
     await this.#readLimits()
     const marks = markValues(this.#nodes, this)
     this.#refuseMissing(marks)
@@ -255,19 +275,13 @@ class StaticWork implements StaticView {
     else marks.values.delete(name)
   }
 
-  /** The scale of a bias is a product; where that is too small for 32 bits, the scale of the weight grows. */
-  async #raiseScale({ bias, input, weight }: BiasMark): Promise<void> {
-    const of = this.#parameters.get(weight)
-    const from = this.#parameters.get(input)
-    if (!of || !from || of.type !== 'int8' || of.zeros.some((zero) => zero !== 0)) return
+  /** Where the scale of a bias is too small for codes of 32 bits, the scale of the weight grows. */
+  async #raiseScale({ bias, input, weight, alpha, beta, axis }: BiasMark): Promise<void> {
+    const [from, of] = [this.#parameters.get(input), this.#parameters.get(weight)]
+    if (!from || of?.type !== 'int8' || of.zeros.some((zero) => zero !== 0)) return
+    if (of.axis !== undefined && of.axis !== axis) return
     const numbers = await floatsOf(this.constant(bias)!)
-    for (let at = 0; at < of.scales.length; at++) {
-      const part = of.axis === undefined ? numbers : numbers.subarray(at, at + 1)
-      const greatest = part.reduce((most, each) => Math.max(most, Math.abs(each)), 0)
-      const least = (1.0001 * 2 * greatest) / (2 ** 32 - 2)
-      const product = from.scales[0]! * of.scales[at]!
-      if (product > 0 && product < least) of.scales[at] = of.scales[at]! * (least / product)
-    }
+    of.scales.set(raisedScales(numbers, of.scales, alpha * from.scales[0]!, beta))
   }
 
   /** The producer of a removed node's input makes its output instead. */
@@ -372,31 +386,34 @@ class StaticWork implements StaticView {
     for (const bias of biases) await this.#quantizeBias(bias)
   }
 
-  async #quantizeBias({ node, bias, input, weight, beta }: BiasMark): Promise<void> {
+  /** A bias that another node takes as a value of its own, that is an output, or whose numbers have no codes stays float. */
+  async #quantizeBias(mark: BiasMark): Promise<void> {
+    const { node, bias, input, weight, alpha, beta, axis } = mark
     const [from, of] = [this.#parameters.get(input), this.#parameters.get(weight)]
-    // A bias that another node takes as a value of its own, or that an output is, stays.
-    if (!from || !of || this.#decoded.has(bias) || this.graph.outputNames.has(bias)) return
+    const isTaken = this.#decoded.has(bias) || this.graph.outputNames.has(bias)
     const tensor = this.constant(bias)
-    if (!tensor) return
-    const scales = of.scales.map((scale) => from.scales[0]! * scale * beta)
+    if (!from || !of || isTaken || !tensor) return
+    // Fused kernels take the scales of a weight to be those of its output channels.
+    if (of.axis !== undefined && of.axis !== axis) return
     const numbers = await floatsOf(tensor)
-    const codes = Int32Array.from(numbers, (number, at) => {
-      const code = roundEven(number / scales[of.axis === undefined ? 0 : at]!)
-      return Math.min(Math.max(code, -(2 ** 31)), 2 ** 31 - 1)
-    })
+    const codes = biasCodes(numbers, tensor.shape, of.scales, alpha * from.scales[0]!, beta)
+    if (codes) this.#storeBias(node, bias, tensor.shape, codes)
+  }
+
+  #storeBias(node: Node, bias: string, shape: readonly number[], { codes, scales, axis }: BiasCodes): void {
+    const { graph } = this
     const base = this.#names.take(`${bias}_quantized`)
     const parameters = {
       scale: this.#names.take(`${base}_scale`),
       zeroPoint: this.#names.take(`${base}_zero_point`),
-      axis: of.axis === undefined ? undefined : 0,
+      axis,
     }
-    const { graph } = this
-    graph.setInitializer(base, tensorOf(codes, { shape: tensor.shape }))
+    graph.setInitializer(base, tensorOf(codes, { shape }))
     graph.setInitializer(parameters.scale, tensorOf(scales))
-    const zeros = new Int32Array(of.axis === undefined ? 1 : scales.length)
+    const zeros = new Int32Array(scales.length)
     graph.setInitializer(
       parameters.zeroPoint,
-      tensorOf(zeros, { shape: of.axis === undefined ? [] : [zeros.length] }),
+      tensorOf(zeros, { shape: axis === undefined ? [] : [zeros.length] }),
     )
     const { inputs } = node
     const isSole = graph.usesOf(bias).length === 1
@@ -405,7 +422,7 @@ class StaticWork implements StaticView {
     const output = isSole ? bias : this.#names.take(`${bias}_DequantizeLinear_Output`)
     node.inputs = inputs.with(2, output)
     this.#decode(bias, base, parameters, output)
-    if (beta !== 1) node.setAttribute('beta', { type: 'FLOAT', value: 1 })
+    if (node.attribute('beta')) node.setAttribute('beta', { type: 'FLOAT', value: 1 })
   }
 
   /** All nodes of the graph take decoded codes; graphs inside them keep the floats. */
@@ -425,15 +442,14 @@ class StaticWork implements StaticView {
         !removed.has(node) &&
         node.inputs.concat(node.outputs).some((name) => this.types.get(name)?.dtype === 'float32')
       ) {
-        const { excludes } = this.#settings
-        const why = excludes.has(node.name)
-          ? 'the node is excluded'
-          : chosen.has(node)
-            ? 'its input is not quantized'
-            : `${node.opType} is not quantized`
-        this.report.stays(node, why)
+        this.report.stays(node, this.#kept.get(node) ?? this.#whyNot(node, chosen))
       }
     }
+  }
+
+  #whyNot(node: Node, chosen: ReadonlySet<Node>): string {
+    if (this.#settings.excludes.has(node.name)) return 'the node is excluded'
+    return chosen.has(node) ? 'its input is not quantized' : `${node.opType} is not quantized`
   }
 
   #dropWeights({ values }: Marks): void {

@@ -12,14 +12,17 @@ export type Mark =
   | { readonly kind: 'weight'; readonly axis?: number }
   | { readonly kind: 'shared'; readonly with: string }
 
-/** A bias becomes int32 codes whose scale is the product of those of an input and a weight. */
+/** A bias becomes int32 codes whose scale is the product of alpha and the scales of an input and a weight. */
 export interface BiasMark {
   readonly node: Node
   readonly bias: string
   readonly input: string
   readonly weight: string
-  /** Factor of the bias, which is multiplied into its scale. */
+  /** Factors of the product and of the bias. */
+  readonly alpha: number
   readonly beta: number
+  /** The axis of the output channels in the weight. */
+  readonly axis: number
 }
 
 /** What the rules know of a graph. */
@@ -54,9 +57,16 @@ export class Marks {
 
   add(name: string, mark: Mark = { kind: 'activation' }): void {
     if (name === '' || this.#view.types.get(name)?.dtype !== 'float32') return
+    const known = this.values.get(name)
     // Parameters of another value win over a range of its own.
-    if (mark.kind === 'shared' || !this.values.has(name)) this.values.set(name, mark)
+    if (!known || mark.kind === 'shared') this.values.set(name, mark)
+    else if (known.kind === 'weight' && known.axis !== axisOf(mark)) this.values.set(name, { kind: 'weight' })
   }
+}
+
+/** Kernels take scales along the axis of their output channels alone, so a weight of two axes has one scale. */
+function axisOf(mark: Mark): number | undefined {
+  return mark.kind === 'weight' ? mark.axis : undefined
 }
 
 type Rule = (node: Node, marks: Marks, view: StaticView) => void
@@ -79,16 +89,22 @@ const followFrom =
   }
 
 function weightMark(name: string, axis: number, view: StaticView): Mark {
-  const tensor = view.constant(name)
-  if (!tensor) return { kind: 'activation' }
-  return view.perChannel && tensor.shape.length > 1 ? { kind: 'weight', axis } : { kind: 'weight' }
+  const isPerChannel = view.perChannel && (view.constant(name)?.shape.length ?? 0) > 1
+  return isPerChannel ? { kind: 'weight', axis } : constantMark(name, view)
 }
 
-function addBias(node: Node, marks: Marks, view: StaticView, beta = 1): void {
+/** A weight with one scale, or an activation. */
+function constantMark(name: string, view: StaticView): Mark {
+  return { kind: view.constant(name) ? 'weight' : 'activation' }
+}
+
+function addBias(node: Node, marks: Marks, view: StaticView, axis: number): void {
   const [input = '', weight = '', bias = ''] = node.inputs
   if (view.constant(bias)?.dtype !== 'float32') return
   if (marks.values.get(weight)?.kind !== 'weight') return
-  marks.biases.push({ node, bias, input, weight, beta })
+  const factor = (name: string): number =>
+    node.opType === 'Gemm' ? Number(node.attribute(name)?.value ?? 1) : 1
+  marks.biases.push({ node, bias, input, weight, axis, alpha: factor('alpha'), beta: factor('beta') })
 }
 
 /** Input, output, weight and bias; the axis is that of the output channels in the weight. */
@@ -99,20 +115,22 @@ const weighted =
     marks.add(input)
     marks.add(node.outputs[0] ?? '')
     marks.add(weight, weightMark(weight, axisOf(node), view))
-    const beta = node.opType === 'Gemm' ? Number(node.attribute('beta')?.value ?? 1) : 1
-    addBias(node, marks, view, beta)
+    addBias(node, marks, view, axisOf(node))
   }
 
-const matMul: Rule = ({ inputs, outputs }, marks, view) => {
-  for (const name of inputs) marks.add(name, weightMark(name, 1, view))
+/** onnxruntime's QLinearMatMul takes scales along the columns of a matrix that is the second input, and no others. */
+const matMul: Rule = ({ inputs: [first = '', second = ''], outputs }, marks, view) => {
+  marks.add(first, constantMark(first, view))
+  const isMatrix = view.constant(second)?.shape.length === 2
+  marks.add(second, isMatrix ? weightMark(second, 1, view) : constantMark(second, view))
   for (const name of outputs) marks.add(name)
 }
 
 const normalization: Rule = (node, marks, view) => {
   const [input = '', scale = ''] = node.inputs
   marks.add(input)
-  marks.add(scale, view.constant(scale) ? { kind: 'weight' } : { kind: 'activation' })
-  addBias(node, marks, view)
+  marks.add(scale, constantMark(scale, view))
+  addBias(node, marks, view, 0)
   for (const name of node.outputs) marks.add(name)
 }
 

@@ -32,7 +32,7 @@ export interface QuantizeWeightsOptions {
     /** Bits of single nodes, by name. */
     readonly bits?: Readonly<Record<string, 2 | 4 | 8>>
   }
-  /** Ends the call before the first change. Weights are read by the save, which takes a signal of its own. */
+  /** Ends the call. The save, which reads the weights again, takes a signal of its own. */
   readonly signal?: AbortSignal
 }
 

@@ -14,6 +14,7 @@ import { FreshNames } from '../document/fresh_names.js'
 import type { OnnxModel } from '../document/model.js'
 import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from '../document/scope.js'
 import type { Graph, NewAttribute, NewNode, Node } from '../document/types.js'
+import { freeInitializers } from '../edit/free_initializers.js'
 import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../edit/graph_passes.js'
 import type { Inference } from '../infer/infer.js'
 import {
@@ -27,6 +28,7 @@ import {
   matMulNBits,
   matrixOf,
 } from './block_weights.js'
+import { FiniteWeights } from './finite_weights.js'
 import { PanelCache } from './panels.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
 import { checkWeightOptions, type QuantizeWeightsOptions, type WeightSettings } from './weight_options.js'
@@ -43,11 +45,11 @@ const BLOCKED_OPSET = 21
 const INT2_OPSET = 25
 
 /**
- * Quantizes weights of a model in blocks, in place. Report and model are complete at once; weights are read when the model is
- * saved.
+ * Quantizes weights of a model in blocks, in place. Weights are read once here, as a node whose weight has NaN or infinities stays,
+ * and once when the model is saved.
  *
  * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for `qdq` below operator set 21, and for 2 bits of it below 25;
- * ERR_ABORTED before the first change
+ * ERR_ABORTED and errors of reading, after which the model may be changed in part
  */
 export async function quantizeWeights(
   model: OnnxModel,
@@ -57,8 +59,9 @@ export async function quantizeWeights(
   const settings = checkWeightOptions(options)
   checkOpset(model, settings)
   throwIfAborted(settings.signal)
+  freeInitializers(model)
   const work = new WeightWork(model, settings)
-  for (const scope of [...mainScope(model).all()]) work.run(scope)
+  for (const scope of [...mainScope(model).all()]) await work.run(scope)
   work.finish()
   return work.report.finish()
 }
@@ -95,6 +98,7 @@ class WeightWork {
   readonly #model: OnnxModel
   readonly #settings: WeightSettings
   readonly #names: FreshNames
+  readonly #finite: FiniteWeights
   readonly #cache = new PanelCache()
   /** Types of values, where a weight needs the rank of what it is multiplied with. */
   readonly #types: Inference['types']
@@ -109,13 +113,14 @@ class WeightWork {
     this.#settings = settings
     this.report = new ReportBuilder(model)
     this.#names = new FreshNames(model)
+    this.#finite = new FiniteWeights(settings.signal)
     this.#types = initializersOf(model).some(isMatrixInMoreAxes) ? model.infer().types : new Map()
   }
 
-  run(scope: Scope): void {
+  async run(scope: Scope): Promise<void> {
     for (const node of scope.graph.nodes) {
-      if (isStandard(node, 'MatMul')) this.#matMul(scope, node)
-      else if (this.#settings.gather && isStandard(node, 'Gather')) this.#gather(scope, node)
+      if (isStandard(node, 'MatMul')) await this.#matMul(scope, node)
+      else if (this.#settings.gather && isStandard(node, 'Gather')) await this.#gather(scope, node)
     }
   }
 
@@ -141,8 +146,12 @@ class WeightWork {
     return includes && !includes.has(node.name) ? 'the node is not included' : undefined
   }
 
-  #matMul(scope: Scope, node: Node): void {
-    const weight = this.#whyNot(node) ?? this.#weightOf(scope, node)
+  async #matMul(scope: Scope, node: Node): Promise<void> {
+    const found = this.#whyNot(node) ?? this.#weightOf(scope, node)
+    const weight =
+      typeof found === 'string'
+        ? found
+        : ((await this.#finite.whyNot(found.scope.graph, found.tensor)) ?? found)
     if (typeof weight === 'string') this.report.stays(node, weight)
     else if (this.#settings.format === 'qdq') this.#toDequantizeLinear(scope.graph, node, weight)
     else this.#toMatMulBlocks(scope.graph, node, weight)
@@ -198,7 +207,8 @@ class WeightWork {
     const bits = this.#bitsOf(node)
     const replaced = format === 'bnb4' ? this.#bnb4(weight) : this.#nBits(weight, bits)
     const { product, after } = this.#product(graph, node, weight)
-    const name = node.name === '' ? '' : `${node.name}_${format === 'bnb4' ? 'Bnb4' : `Q${bits}`}`
+    const name =
+      node.name === '' ? '' : this.#names.take(`${node.name}_${format === 'bnb4' ? 'Bnb4' : `Q${bits}`}`)
     const matMul = this.#matMulNode(node, weight, bits, replaced, name, product)
     this.#replace(graph, node, weight, [matMul, ...after], matMul.opType)
   }
@@ -261,14 +271,14 @@ class WeightWork {
     const nodes: NewNode[] = [
       {
         opType: 'DequantizeLinear',
-        ...(node.name !== '' && { name: `${node.name}_DQ_Q${bits}` }),
+        ...(node.name !== '' && { name: this.#names.take(`${node.name}_DQ_Q${bits}`) }),
         inputs,
         outputs: [decoded],
         attributes: { axis: int(0), block_size: int(this.#settings.blockSize) },
       },
       {
         opType: 'MatMul',
-        ...(node.name !== '' && { name: `${node.name}_matmul_Q${bits}` }),
+        ...(node.name !== '' && { name: this.#names.take(`${node.name}_matmul_Q${bits}`) }),
         inputs: [node.inputs[0]!, decoded],
         outputs: [product],
       },
@@ -371,9 +381,12 @@ class WeightWork {
     })
   }
 
-  #gather(scope: Scope, node: Node): void {
+  async #gather(scope: Scope, node: Node): Promise<void> {
     const found = scope.constant(node.inputs[0] ?? '')
-    const reason = this.#whyNot(node) ?? this.#whyNoTable(node, found?.tensor)
+    const reason =
+      this.#whyNot(node) ??
+      this.#whyNoTable(node, found?.tensor) ??
+      (found && (await this.#finite.whyNot(found.scope.graph, found.tensor)))
     if (reason !== undefined || !found) {
       this.report.stays(node, reason ?? 'its table is not a weight')
       return
@@ -400,7 +413,7 @@ class WeightWork {
     return {
       opType: 'GatherBlockQuantized',
       domain: MICROSOFT,
-      ...(node.name !== '' && { name: `${node.name}_Q${bits}` }),
+      ...(node.name !== '' && { name: this.#names.take(`${node.name}_Q${bits}`) }),
       inputs: [codes, node.inputs[1]!, ...parameters],
       outputs: node.outputs,
       attributes: {

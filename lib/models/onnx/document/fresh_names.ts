@@ -1,4 +1,4 @@
-/** Names for new values that nothing in the model uses, in any graph. */
+/** Names for new values and nodes that nothing in the model uses, in any graph. */
 import type { Graph } from './types.js'
 
 export class FreshNames {
@@ -12,8 +12,11 @@ export class FreshNames {
         this.#taken.add(name)
       }
       for (const { name } of graph.valueInfo) this.#taken.add(name)
-      for (const node of graph.nodes)
+      for (const node of graph.nodes) {
         for (const name of [...node.inputs, ...node.outputs]) this.#taken.add(name)
+        // onnxruntime refuses two nodes of one name.
+        this.#taken.add(node.name)
+      }
     }
   }
 
