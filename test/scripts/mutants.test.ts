@@ -29,7 +29,7 @@ const drawn: {
 
 describe('files that are left out', () => {
   it.each([
-    ['native/policy/cost_model.cc', 'policy'],
+    ['native/policy/stores.cc', 'policy'],
     ['native/reorder/thresholds.def', 'policy'],
     ['native/memory/sparse_buffer_windows.cc', 'another system'],
   ])('%s: %s', (path, rule) => expect(excluded.excludedFile(path)).toBe(rule))

@@ -7,7 +7,7 @@
 
 #include "cpu/cache.h"
 #include "io/checked_math.h"
-#include "policy/cost_model.h"
+#include "policy/tile_costs.h"
 #include "policy/thresholds.h"
 
 namespace tilework {

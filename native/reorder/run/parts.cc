@@ -9,7 +9,7 @@
 
 #include "cpu/cache.h"
 #include "io/checked_math.h"
-#include "policy/cost_model.h"
+#include "policy/stores.h"
 #include "policy/thresholds.h"
 
 namespace tilework {

@@ -8,7 +8,7 @@ const FILE_RULES = [
   {
     // Thresholds and costs choose between ways that are all right; benchmarks test them.
     name: 'policy',
-    matches: /\/(?:cache_sets|cost_model|policy|thresholds)\.(?:cc|def|h)$/,
+    matches: /\/(?:cache_sets|stores|tile_costs|policy|thresholds)\.(?:cc|def|h)$/,
   },
   // Not compiled on this system.
   { name: 'another system', matches: /_windows\.(?:cc|h)$/ },

@@ -12,7 +12,7 @@ import { runLimited } from './limited.mjs'
 export const TESTS = {
   tiling: [],
   line_writer: [],
-  cost_model: [],
+  stores: [],
   pixels: [],
   digits: [],
   reorder_parts: [],

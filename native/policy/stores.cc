@@ -1,41 +1,18 @@
-#include "policy/cost_model.h"
+#include "policy/stores.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 
 #include "cpu/cache.h"
-#include "io/checked_math.h"
 #include "policy/thresholds.h"
-#include "reorder/plan/tiling.h"
 
 namespace tilework {
 namespace {
-
-// Thresholds that are lines of a cache, or parts of one.
-static_assert(kTileEdgeBytes.value == kLineBytes && kCastEdgeBytes.value == 4 * kLineBytes);
-static_assert(kHalfLineBytes.value == kLineBytes / 2 && kShortColumnBytes.value == 2 * kLineBytes);
-
-// ---- Tiles
-
-// What the register blocks of the leaves cost, in instructions, and a unit that is moved by itself.
-struct BlockCost {
-  int64_t row_bytes;
-  int64_t column_bytes;
-  double instructions;
-};
-constexpr BlockCost kBlockCosts[] = {{32, 16, 100}, {16, 32, 90}, {8, 32, 60}, {32, 8, 60}};
-constexpr double kInstructionsByUnit = 3;
-
-int64_t bytes_of(const std::vector<TileLoop>& list, int64_t unit) {
-  for (const TileLoop& loop : list) unit *= loop.count;
-  return unit;
-}
-
-// ---- Stores
 
 // Streaming stores of ordinary hardware reach 0.4 of plain ones in the caches at the least.
 constexpr double kSlowStreaming = 0.2;
@@ -80,34 +57,26 @@ bool is_streaming_slow() {
 // Of the cache that the system reports, what a core has.
 int64_t cache_bytes(const MemoryFacts& facts) { return at_most(facts.last_level_bytes, kMostCacheBytes); }
 
-std::string mebibytes(int64_t bytes) {
+std::string size_text(int64_t bytes) {
   char text[32];
-  const double count = static_cast<double>(bytes) / (1 << 20);
-  std::snprintf(text, sizeof(text), count < 10 ? "%.1f MiB" : "%.0f MiB", count);
+  const bool is_small = bytes < 1 << 20;
+  const double count = static_cast<double>(bytes) / (is_small ? 1 << 10 : 1 << 20);
+  std::snprintf(text, sizeof(text), count < 10 ? "%.1f %s" : "%.0f %s", count, is_small ? "KiB" : "MiB");
   return text;
+}
+
+std::optional<Stores> stores_of_environment() {
+  const char* value = std::getenv("TILEWORK_STORES");
+  if (value == nullptr) return {};
+  if (std::strcmp(value, "cached") == 0) return Stores::kCached;
+  if (std::strcmp(value, "streaming") == 0) return Stores::kStreaming;
+  return {};
 }
 
 }  // namespace
 
-double instructions_per_byte(const Tiling& tiling) {
-  const int64_t rows = bytes_of(tiling.rows, tiling.unit_bytes);
-  const int64_t columns = bytes_of(tiling.columns, tiling.unit_bytes);
-  // In double: both are a unit of any size where the unit is copied, and products of two of them overflow.
-  const auto unit = static_cast<double>(tiling.unit_bytes);
-  const auto units =
-      static_cast<double>(rows / tiling.unit_bytes) * static_cast<double>(columns / tiling.unit_bytes);
-  double best = kInstructionsByUnit * units;
-  for (const BlockCost& block : kBlockCosts) {
-    if (rows < block.row_bytes || columns < block.column_bytes) continue;
-    const double blocks = static_cast<double>(ceil_div(rows, block.row_bytes)) *
-                          static_cast<double>(ceil_div(columns, block.column_bytes));
-    best = std::min(best, blocks * block.instructions / unit);
-  }
-  return best / (units * unit);
-}
-
 const MemoryFacts& memory_facts() {
-  static const MemoryFacts facts{last_level_cache_bytes(), is_streaming_slow};
+  static const MemoryFacts facts{last_level_cache_bytes(), is_streaming_slow, stores_of_environment()};
   return facts;
 }
 
@@ -117,15 +86,20 @@ int64_t streaming_bytes(const MemoryFacts& facts, size_t threads) {
 }
 
 Stores choose_stores(int64_t bytes, size_t threads, const MemoryFacts& facts) {
+  if (facts.fixed) return *facts.fixed;
   const bool streams = bytes > streaming_bytes(facts, threads) && !facts.is_streaming_slow();
   return streams ? Stores::kStreaming : Stores::kCached;
 }
 
 std::string stores_reason(int64_t bytes, size_t threads, const MemoryFacts& facts) {
+  if (facts.fixed) return "fixed by TILEWORK_STORES";
   const int64_t most = streaming_bytes(facts, threads);
-  const std::string sizes = mebibytes(bytes) + " of source and destination are ";
-  const std::string limit = mebibytes(most) + ", " + (threads > 1 ? "three quarters" : "half") +
-                            " of a cache of " + mebibytes(cache_bytes(facts));
+  const int64_t cache = cache_bytes(facts);
+  const std::string sizes = size_text(bytes) + " of source and destination are ";
+  std::string limit = size_text(most) + ", " + (threads > 1 ? "three quarters" : "half") + " of a cache of " +
+                      size_text(cache);
+  if (facts.last_level_bytes > cache)
+    limit += " (" + size_text(facts.last_level_bytes) + " reported, of which a core has less)";
   if (bytes <= most) return sizes + "not more than " + limit;
   if (facts.is_streaming_slow()) return "streaming stores were measured to be slow on this machine";
   return sizes + "more than " + limit;

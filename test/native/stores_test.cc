@@ -1,5 +1,5 @@
-// What the cost model decides, as tables.
-#include "policy/cost_model.h"
+// Which stores a run uses, as a table.
+#include "policy/stores.h"
 
 #include <string>
 
@@ -56,10 +56,24 @@ void test_calibration_is_lazy() {
   CHECK(asked == 1);
 }
 
+void test_fixed_by_the_environment() {
+  for (const Stores fixed : {Stores::kCached, Stores::kStreaming}) {
+    const MemoryFacts facts{32 * kMiB, [] { return true; }, fixed};
+    for (const int64_t bytes : {int64_t{1}, 1024 * kMiB}) CHECK(choose_stores(bytes, 1, facts) == fixed);
+    CHECK(stores_reason(1, 1, facts) == "fixed by TILEWORK_STORES");
+  }
+}
+
 void test_explanation() {
   const MemoryFacts facts{32 * kMiB, [] { return false; }};
   CHECK(stores_reason(3 * kMiB / 2, 1, facts) ==
         "1.5 MiB of source and destination are not more than 16 MiB, half of a cache of 32 MiB");
+  CHECK(stores_reason(36000, 1, facts) ==
+        "35 KiB of source and destination are not more than 16 MiB, half of a cache of 32 MiB");
+  const MemoryFacts host{260 * kMiB, [] { return false; }};
+  CHECK(stores_reason(100 * kMiB, 2, host) ==
+        "100 MiB of source and destination are more than 48 MiB, three quarters of a cache of 64 MiB (260 MiB "
+        "reported, of which a core has less)");
 }
 
 // What this machine reports and measures can be true of one.

@@ -1,20 +1,14 @@
-// Costs of tilings, and the choice between cached and streaming stores. Thresholds: policy/thresholds.def.
+// The choice between cached and streaming stores. Thresholds: policy/thresholds.def.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "memory/streaming_copy.h"
 #include "policy/thresholds.h"
 
 namespace tilework {
-
-struct Tiling;
-
-// Instructions per byte that move a tile in the register blocks that fit it best.
-double instructions_per_byte(const Tiling& tiling);
-
-// ---- Stores
 
 // The memory of this machine as the choice of stores sees it.
 struct MemoryFacts {
@@ -23,6 +17,8 @@ struct MemoryFacts {
   // Measured once, when first asked: streaming stores are so slow here that they never pay. It happens where
   // they are emulated.
   bool (*is_streaming_slow)();
+  // Of all runs, whatever their size: the environment variable TILEWORK_STORES, `cached` or `streaming`.
+  std::optional<Stores> fixed = {};
 };
 
 const MemoryFacts& memory_facts();
