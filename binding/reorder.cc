@@ -73,6 +73,26 @@ Napi::Object explain_node(Napi::Env env, const Node& node, const LoopNest& nest)
   return result;
 }
 
+// Largest share first.
+Napi::Array explain_ways(Napi::Env env, const WayShares& shares) {
+  double total = 0;
+  std::vector<std::pair<int64_t, Way>> sorted;
+  for (const auto& [way, bytes] : shares) {
+    sorted.emplace_back(bytes, way);
+    total += static_cast<double>(bytes);
+  }
+  std::sort(sorted.rbegin(), sorted.rend());
+  Napi::Array ways = Napi::Array::New(env);
+  for (const auto& [bytes, way] : sorted) {
+    Napi::Object each = Napi::Object::New(env);
+    each.Set("name", row_of(way).name);
+    each.Set("condition", row_of(way).condition);
+    each.Set("share", static_cast<double>(bytes) / std::max(total, 1.0));
+    ways.Set(ways.Length(), each);
+  }
+  return ways;
+}
+
 const char* kind_of(const ReorderPlan& plan) {
   if (plan.moves() != Moves::kRange) return "loop-nest";
   return plan.source_bytes() == plan.destination_bytes() ? "identity" : "view";
@@ -265,6 +285,7 @@ Napi::Value ReorderPlanObject::explain(const Napi::CallbackInfo& info) {
     result.Set("stores", parts->stores() == Stores::kStreaming ? "streaming" : "cached");
     result.Set("storesReason", parts->stores_reason());
     result.Set("cut", cut_of(parts->cut()));
+    result.Set("ways", explain_ways(env, plan_->ways(parts->stores())));
     result.Set("parts", static_cast<double>(parts->count()));
     result.Set("threads", static_cast<double>(std::min(static_cast<int64_t>(threads), parts->count())));
     return result;

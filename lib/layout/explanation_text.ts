@@ -30,11 +30,18 @@ export function explanationText(plan: NativeExplanation, { from, to, axes, notes
   return [
     `${from} to ${to}`,
     `  kernel  ${plan.kernel}: ${plan.reason}`,
+    ...columns(plan.ways.map(wayCells)).map((line, i) => `  ${i === 0 ? 'moves ' : '      '}  ${line}`),
     ...columns(loops).map((line, i) => `  ${i === 0 ? 'loops ' : '      '}  ${line}`),
     `  parts   ${work}`,
     `  stores  ${plan.stores}: ${plan.storesReason}`,
     ...notes.map((note) => `  note    ${note}`),
   ].join('\n')
+}
+
+function wayCells({ name, condition, share }: NativeExplanation['ways'][number]): readonly string[] {
+  // Less than one percent is more than nothing.
+  const percent = share === 1 ? 100 : Math.min(Math.max(Math.round(share * 100), 1), 99)
+  return [`${percent} %`, name, condition]
 }
 
 function signed(stride: number): string {

@@ -93,7 +93,7 @@ export interface ReorderPlan {
    * ERR_DEVICE_LOST
    */
   run(source: Uint8Array, destination: Uint8Array, options?: RunOptions): Promise<void>
-  /** Which kernel runs and why, the loop nest and the parts. */
+  /** Which kernel runs and why, the ways in which it moves elements, the loop nest, the parts and the stores. */
   explain(): Explanation
 }
 
@@ -147,7 +147,7 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
       else if (device === undefined) await runBySlices(plan, source, destination, signal)
       else await runOnCopies(plan, source, destination, run)
     },
-    explain: () => explain(joined),
+    explain: () => explainPlan(joined),
   }
   return reorderPlan
 }
@@ -444,7 +444,8 @@ function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: 
   }
 }
 
-function explain({ plan, from, to }: JoinedLayouts): Explanation {
+/** How the plan of two layouts runs. */
+export function explainPlan({ plan, from, to }: JoinedLayouts): Explanation {
   const explanation = plan.explain()
   const sides = {
     from: from.layout.name,

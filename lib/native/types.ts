@@ -414,6 +414,19 @@ export interface NativeExplanation {
     readonly destinationStride: number
     readonly tail: boolean
   }[]
+  /**
+   * The ways in which leaves move elements, the largest share of the destination first, as a run of all of it would take
+   * them, after everything that is decided while it runs. None where the destination is a copy. Of very many tiles the
+   * first ones are asked.
+   */
+  readonly ways: readonly {
+    /** A row of `native/reorder/leaf/leaves.def`, for example `streamed blocks`. */
+    readonly name: string
+    /** When it is taken. */
+    readonly condition: string
+    /** From 0 to 1. */
+    readonly share: number
+  }[]
   /** `streaming` stores bypass the caches; for sources and destinations that together are larger than these. */
   readonly stores: 'cached' | 'streaming'
   /** The numbers by which they were chosen. */

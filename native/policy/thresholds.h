@@ -7,7 +7,9 @@
 #include <cstdint>
 
 #if defined(TILEWORK_COUNT_WAYS)
+#include <map>
 #include <source_location>
+#include <string_view>
 #endif
 
 namespace tilework {
@@ -43,6 +45,8 @@ struct Quantity {
 bool counted(const Quantity& quantity, const Threshold& threshold, bool result);
 // Counts a way that was taken.
 void count_way(const char* name);
+// How often each was taken so far.
+std::map<std::string_view, int64_t> counted_ways();
 
 #define TILEWORK_COMPARISON(operation)                                                   \
   inline bool operator operation(const Quantity& quantity, const Threshold& threshold) { \

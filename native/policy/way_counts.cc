@@ -69,6 +69,11 @@ bool counted(const Quantity& quantity, const Threshold& threshold, bool result) 
   return result;
 }
 
+std::map<std::string_view, int64_t> counted_ways() {
+  const std::lock_guard lock(counts().mutex);
+  return counts().ways;
+}
+
 void count_way(const char* name) {
   const std::lock_guard lock(counts().mutex);
   ++counts().ways[name];

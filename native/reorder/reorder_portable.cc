@@ -46,8 +46,8 @@ struct Portable {
   template <class T>
   using Thin = void;
   template <class T>
-  using Special = NoChannels;
-  using LaneTiles = AnyTile<PlainBlock<Unit128, 4>, PlainBlock<Unit128, 1>, NoChannels>;
+  using Special = NoSpecialTiles;
+  using LaneTiles = AnyTile<PlainBlock<Unit128, 4>, PlainBlock<Unit128, 1>, NoSpecialTiles>;
   static constexpr bool kPacks = false;
 };
 

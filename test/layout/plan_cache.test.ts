@@ -133,15 +133,16 @@ describe('explain', () => {
       from: 'bfyx',
       to: 'b_fs_yx_fsv16',
     })
-    const { text, parts, threads, cut, stores, kernel, nodes } = plan.explain()
+    const { text, parts, threads, cut, stores, kernel, nodes, ways } = plan.explain()
     expect(parts).toBeGreaterThan(1)
     expect(threads).toBeGreaterThanOrEqual(1)
     expect([cut, stores]).toEqual(['loop', 'cached'])
     const lines = text.split('\n')
     expect(lines[0]).toBe('bfyx to b_fs_yx_fsv16')
     expect(lines[1]).toContain(kernel)
-    expect(lines).toHaveLength(2 + nodes.length + 2)
-    expect(lines[2]).toMatch(/^ {2}loops +f +4 iterations +source \+200704 +destination \+200704$/)
+    expect(lines).toHaveLength(2 + ways.length + nodes.length + 2)
+    expect(lines[2]).toBe('  moves   100 %  blocks  rows and columns of at least a register block')
+    expect(lines[3]).toMatch(/^ {2}loops +f +4 iterations +source \+200704 +destination \+200704$/)
     expect(lines.at(-1)).toMatch(
       /^ {2}stores +cached: [\d.]+ MiB of source and destination are not more than \d+ MiB, .* of a cache/,
     )

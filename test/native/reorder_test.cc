@@ -770,13 +770,35 @@ void test_reasons() {
     CHECK_IN(plan.reason(), plan.reason().ends_with(end));
   };
   ends_with(ReorderPlan({32, shape, row_major(shape), feature_blocks(shape, 16)}),
-            "; 16 x 16 units of 4 bytes at a time (even)");
+            "; 16 x 16 units of 4 bytes at a time");
   // Features are kept together: a unit.
   ends_with(ReorderPlan({32, shape, pixels, feature_blocks(shape, 16)}),
-            "; 4 x 2 units of 64 bytes at a time (runs)");
+            "; 4 x 2 units of 64 bytes at a time");
   ends_with(
       ReorderPlan({32, {10, 6}, row_major({10, 12}), row_major({10, 6}), Slice{{10, 12}, {0, 0}, {1, 2}}}),
-      "; 60 x 1 units of 4 bytes at a time (even)");
+      "; 60 x 1 units of 4 bytes at a time");
+}
+
+// The way that moves most of a reorder.
+void test_ways() {
+  const std::vector<int64_t> shape = {2, 32, 30, 50};
+  const auto way_of = [](const ReorderPlan& plan, Stores stores = Stores::kCached) {
+    const WayShares shares = plan.ways(stores);
+    const auto most = std::max_element(shares.begin(), shares.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return std::string(most == shares.end() ? "none" : row_of(most->first).name);
+  };
+  const ReorderPlan blocks({32, shape, row_major(shape), feature_blocks(shape, 16)});
+  CHECK_IN(way_of(blocks), way_of(blocks) == "blocks");
+  CHECK(way_of(ReorderPlan({32, shape, channels_last(shape), feature_blocks(shape, 16)})) ==
+        "chains of runs, column by column");
+  const ReorderPlan every(
+      {32, {10, 10}, row_major({10, 90}), row_major({10, 10}), Slice{{10, 90}, {0, 0}, {1, 9}}});
+  CHECK_IN(way_of(every), way_of(every) == "units");
+  CHECK(way_of(ReorderPlan({32, shape, row_major(shape), row_major(shape)})) == "none");
+  // Instruction sets have ways of their own past the caches, all of which stream.
+  const std::string streamed = way_of(blocks, Stores::kStreaming);
+  CHECK_IN(streamed, streamed == "streamed blocks" || streamed == "blocks, line by line");
 }
 
 // Ranges for threads end where tiles end, even if those are not multiples of a line.
@@ -908,6 +930,7 @@ int main(int count, char** arguments) {
   test_slices_are_checked();
   test_far_offsets_are_refused();
   test_reasons();
+  test_ways();
   test_range_units();
   test_merging();
   test_threads();

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -25,8 +26,9 @@
 #include "guarded_memory.h"
 #include "io/checked_math.h"
 #include "offset_tables.h"
-#include "policy/cost_model.h"
+#include "policy/stores.h"
 #include "read_description.h"
+#include "reorder/leaf/cache_lines.h"
 #include "reorder/run/parts.h"
 #include "reorder/run/reorder_file.h"
 #include "reorder_case.h"
@@ -247,8 +249,33 @@ class CaseCheck {
     const int64_t bytes = plan_->destination_bytes();
     uint8_t* to = pattern(bytes);
     const Stores how = stores();
+    const Ways before = ways_so_far();
     plan_->run(source_, to, 0, bytes, how);
     compare(how == Stores::kStreaming ? "whole, streamed" : "whole", to, 0, bytes);
+    // Ways depend on where lines begin.
+    if (is_aligned(to, kLineBytes)) check_explained(before, ways_so_far(), how);
+  }
+
+  using Ways = std::map<std::string_view, int64_t>;
+#if defined(TILEWORK_COUNT_WAYS)
+  static Ways ways_so_far() { return counted_ways(); }
+#else
+  static Ways ways_so_far() { return {}; }
+#endif
+
+  // What explain() says is what a run does.
+  void check_explained(const Ways& before, const Ways& after, Stores how) {
+    if (after.empty()) return;
+    const auto count_of = [](const Ways& ways, const char* name) {
+      const auto found = ways.find(name);
+      return found == ways.end() ? 0 : found->second;
+    };
+    for (const auto& [way, bytes] : plan_->ways(how)) {
+      const char* name = row_of(way).name;
+      CHECK_IN(name_ + "explained as " + name + ", which did not run; " + plan_->reason() + "; " +
+                   describe(case_.description),
+               bytes == 0 || count_of(after, name) > count_of(before, name));
+    }
   }
 
   void run_range() {

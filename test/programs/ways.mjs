@@ -14,7 +14,7 @@ const ELSEWHERE = process.arch === 'arm64' ? /_avx2|_avx512|_windows/ : /_neon|_
 const EXPLAINED = [
   {
     file: 'native/reorder/cast/panel_conversion.cc',
-    line: 'if (piece > room ||',
+    line: 'if (piece > room)',
     reason: 'guards a buffer: a tile has less, as long as it is cut at kMaxEdgeUnits of kLongUnitBytes',
   },
 ]
@@ -86,9 +86,10 @@ function* sources() {
   }
 }
 
-/** The names in TILEWORK_WAY("…"), of which one call may choose between two. */
+/** The rows of leaves.def, and the names in TILEWORK_WAY("…"), of which one call may choose between two. */
 function namedWays() {
-  const names = new Set()
+  const leaves = readFileSync(join(NATIVE, 'reorder', 'leaf', 'leaves.def'), 'utf8')
+  const names = new Set([...leaves.matchAll(/^TILEWORK_LEAF\(\w+,\s*"([^"]+)"/gm)].map(([, name]) => name))
   for (const { text } of sources()) {
     for (const [call] of text.matchAll(/TILEWORK_WAY\([^;]*\);/g)) {
       for (const [, name] of call.matchAll(/"([^"]+)"/g)) names.add(name)

@@ -40,27 +40,43 @@ bool reads_front_to_back(const Panel& panel) {
 // leave of a line would be read again (of blocks that read whole lines a set takes four times as many), and
 // where they are too high to stream whole lines.
 template <class Load, class Wide, class Narrow, class Half>
-bool cast_panel(const Panel& panel) {
-  constexpr int64_t kLineRows = kLineBytes / int64_t{sizeof(typename Load::Unit)};
-  const Panel one = merged(panel);
-  if (reads_front_to_back<Load>(one)) return false;
-  const auto run = [&](auto block) {
-    at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-      const Tile tile{source,        destination,    one.columns,       one.rows,
-                      one.zero_rows, one.row_stride, one.column_stride, one.stores};
-      if (StreamedBlocks<typename Load::Unit, Load>::run(tile)) return;
-      BlockTranspose<typename decltype(block)::type>::run(tile);
+class CastPanels {
+ public:
+  static bool fits(const Panel& panel) {
+    const Panel one = merged(panel);
+    return !reads_front_to_back<Load>(one) && with_block_of(one, [](auto) {});
+  }
+
+  static void run(const Panel& panel) {
+    const Panel one = merged(panel);
+    with_block_of(one, [&](auto block) {
+      using Blocks = BlockTranspose<typename decltype(block)::type>;
+      at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+        const Tile tile = tile_of(one, source, destination);
+        using Streamed = StreamedBlocks<typename Load::Unit, Load>;
+        Streamed::fits(tile) ? Streamed::run(tile) : Blocks::run(Blocks::way_of(tile), tile);
+      });
     });
-  };
-  const bool is_high = one.stores == Stores::kStreaming && kLineRows % Wide::kRows != 0;
-  constexpr bool kReadsLines = Wide::kColumns * Load::kSourceSize == kLineBytes;
-  const bool is_crowded = crowds_sets(one.row_stride, kReadsLines ? Wide::kRows / 4 : Wide::kRows);
-  if (is_high || is_crowded) return with_block<Narrow, Half, Wide>(one.rows, one.columns, run);
-  return with_block<Wide, Narrow, Half>(one.rows, one.columns, run);
-}
+  }
+
+ private:
+  template <class Body>
+  static bool with_block_of(const Panel& one, Body body) {
+    constexpr int64_t kLineRows = kLineBytes / int64_t{sizeof(typename Load::Unit)};
+    constexpr bool kReadsLines = Wide::kColumns * Load::kSourceSize == kLineBytes;
+    const bool is_high = one.stores == Stores::kStreaming && kLineRows % Wide::kRows != 0;
+    const bool is_crowded = crowds_sets(one.row_stride, kReadsLines ? Wide::kRows / 4 : Wide::kRows);
+    if (is_high || is_crowded) return with_block<Narrow, Half, Wide>(one.rows, one.columns, body);
+    return with_block<Wide, Narrow, Half>(one.rows, one.columns, body);
+  }
+};
+
+template <class Load, class Wide, class Narrow, class Half>
+constexpr CastLeaf kLeafOf{CastPanels<Load, Wide, Narrow, Half>::fits,
+                           CastPanels<Load, Wide, Narrow, Half>::run};
 
 template <class Load, class T = typename Load::Unit>
-constexpr CastLeaf kLeaf = cast_panel<Load, WideBlock<T, Load>, NarrowBlock<T, Load>, HalfBlock<T, Load>>;
+constexpr CastLeaf kLeaf = kLeafOf<Load, WideBlock<T, Load>, NarrowBlock<T, Load>, HalfBlock<T, Load>>;
 
 }  // namespace
 }  // namespace tilework

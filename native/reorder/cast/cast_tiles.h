@@ -8,12 +8,17 @@
 
 namespace tilework {
 
-// Moves and casts all steps of a panel, whose offsets count bytes: those of the source in `column_step` and
-// in the distances of rows, those of the destination in the others. False, and nothing is done, where it is
-// smaller than a block. An element with all bits zero keeps them.
-using CastLeaf = bool (*)(const Panel&);
+// Panels whose offsets count bytes: those of the source in `column_step` and in the distances of rows, those
+// of the destination in the others. An element with all bits zero keeps them.
+struct CastLeaf {
+  // Whether a panel is at least a block, and no other way is faster.
+  bool (*fits)(const Panel&) = nullptr;
+  // Moves and casts all steps of a panel that fits.
+  void (*run)(const Panel&) = nullptr;
+};
 
-// Null where the types have no such leaf. The options of the cast make no difference to those that have.
+// Null pointers where the types have no such leaf. The options of the cast make no difference to those that
+// have.
 CastLeaf cast_leaf(Dtype from, Dtype to);
 
 // Of AVX2; for CPUs that have it.

@@ -178,8 +178,8 @@ struct NarrowPairs : PairedRows {
 };
 
 template <Dtype from>
-constexpr CastLeaf kByteLeaf = cast_panel<WideningLoad<from, 1>, TallBlock<from>, FlatBlock<from>,
-                                          WideBlock<uint32_t, WideningLoad<from, 1>>>;
+constexpr CastLeaf kByteLeaf = kLeafOf<WideningLoad<from, 1>, TallBlock<from>, FlatBlock<from>,
+                                       WideBlock<uint32_t, WideningLoad<from, 1>>>;
 
 }  // namespace
 
@@ -195,22 +195,22 @@ CastLeaf cast_leaf_avx2(Dtype from, Dtype to) {
       case Dtype::kUint8:
         return kByteLeaf<Dtype::kUint8>;
       default:
-        return nullptr;
+        return {};
     }
   }
-  if (from != Dtype::kFloat32) return nullptr;
+  if (from != Dtype::kFloat32) return {};
   switch (to) {
     case Dtype::kFloat16:
       return kLeaf<HalvingLoad<Dtype::kFloat16>>;
     case Dtype::kBfloat16:
-      return cast_panel<HalvingLoad<Dtype::kBfloat16>, WidePairs, NarrowPairs,
-                        HalfBlock<uint16_t, HalvingLoad<Dtype::kBfloat16>>>;
+      return kLeafOf<HalvingLoad<Dtype::kBfloat16>, WidePairs, NarrowPairs,
+                     HalfBlock<uint16_t, HalvingLoad<Dtype::kBfloat16>>>;
     case Dtype::kInt8:
       return kLeaf<QuarteringLoad<Dtype::kInt8>>;
     case Dtype::kUint8:
       return kLeaf<QuarteringLoad<Dtype::kUint8>>;
     default:
-      return nullptr;
+      return {};
   }
 }
 

@@ -132,21 +132,21 @@ struct ByteLanes : LineStores {
 
 template <Dtype to>
 constexpr CastLeaf kByteLeaf =
-    cast_panel<QuarteringLoad<to>, ByteLines<to>, ByteLanes<to>, HalfBlock<uint8_t, QuarteringLoad<to>>>;
+    kLeafOf<QuarteringLoad<to>, ByteLines<to>, ByteLanes<to>, HalfBlock<uint8_t, QuarteringLoad<to>>>;
 
 }  // namespace
 
 CastLeaf cast_leaf_avx512(Dtype from, Dtype to) {
-  if (from != Dtype::kFloat32) return nullptr;
+  if (from != Dtype::kFloat32) return {};
   switch (to) {
     case Dtype::kBfloat16:
-      return cpu_has("avx512bf16") ? kLeaf<Bfloat16Load> : nullptr;
+      return cpu_has("avx512bf16") ? kLeaf<Bfloat16Load> : CastLeaf{};
     case Dtype::kInt8:
       return kByteLeaf<Dtype::kInt8>;
     case Dtype::kUint8:
       return kByteLeaf<Dtype::kUint8>;
     default:
-      return nullptr;
+      return {};
   }
 }
 

@@ -165,6 +165,14 @@ std::string FusedCast::reason() const {
   return moves_.reason() + "; " + what + " before the elements leave the caches";
 }
 
+WayShares FusedCast::ways(Stores stores) const {
+  WayShares shares;
+  if (moves_.copy_offset() || pixels_ != nullptr) return shares;
+  for (const auto& program : programs_) program->add_ways(stores, shares);
+  if (programs_.empty()) shares[Way::kCastPieces] = destination_bytes();
+  return shares;
+}
+
 void FusedCast::run(const ReorderArguments& all) const {
   const int64_t quantum = range_quantum();
   const auto elements = [&](int64_t at) { return at / quantum * cast_.whole_elements(); };
@@ -248,7 +256,8 @@ void FusedCast::run_cast(const uint8_t* source, uint8_t* destination, Elements e
 
 // `piece` is a range of the moves, with the place of its elements after the cast.
 void FusedCast::run_piece(const ReorderArguments& piece) const {
-  TILEWORK_WAY(coverage_ == nullptr ? "cast: moved, then cast" : "cast: moved, then cast but for holes");
+  TILEWORK_TAKES(Way::kCastPieces);
+  if (coverage_ != nullptr) TILEWORK_WAY("cast: pieces with holes");
   const int64_t begin = piece.begin;
   const int64_t end = piece.end;
   uint8_t* moved = moved_buffer(end - begin);

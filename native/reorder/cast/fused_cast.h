@@ -37,6 +37,8 @@ class FusedCast {
   // Names of the kernels that run, moves first.
   std::string kernels() const;
   std::string reason() const;
+  // As ReorderPlan::ways().
+  WayShares ways(Stores stores) const;
   // Holes are zero, which the cast does not make of zeros: they have to be looked for.
   bool must_find_holes() const { return coverage_ != nullptr; }
 

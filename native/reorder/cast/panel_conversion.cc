@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <variant>
-#include <vector>
 
 #include "cpu/cache.h"
 #include "io/checked_math.h"
@@ -30,13 +29,9 @@ bool is_hole(const Panel& panel, int64_t r) {
   return r >= panel.rows - panel.zero_rows || At{panel.row_at, panel.row_stride}(r) == kNoSource;
 }
 
-Leaf leaf_of(const Leaves& leaves, const PanelShape& shape, bool has_nibbles) {
-  return has_nibbles ? leaves.of_nibbles(shape) : leaves.of(shape);
-}
-
 CastLeaf leaf_of_chain(const CastChain& chain) {
   const bool is_cast = chain.steps().size() == 1 && std::holds_alternative<Cast>(chain.steps().front());
-  return is_cast ? cast_leaf(chain.from(), chain.to()) : nullptr;
+  return is_cast ? cast_leaf(chain.from(), chain.to()) : CastLeaf{};
 }
 
 }  // namespace
@@ -50,12 +45,30 @@ PanelConversion::PanelConversion(const CastChain& chain, Order order)
       keeps_zero_bits_(chain.keeps_zero_bits()),
       in_registers_(leaf_of_chain(chain)) {}
 
-void PanelConversion::run(const Panel& panel, const Leaves& leaves) const {
-  if (in_registers_ != nullptr && cast_in_registers(panel)) return;
+Way PanelConversion::way_of(const Panel& panel) const {
+  if (fits_registers(panel)) return Way::kCastBlocks;
+  const bool is_cast_first = order_ == Order::kCastFirst;
+  if (panel.unit_bytes >= kLongUnitBytes) return Way::kCastUnits;
   const bool is_run = panel.columns == 1 && (panel.rest_bytes > 0 || panel.zero_bytes > 0);
-  if (panel.unit_bytes >= kLongUnitBytes || (is_run && order_ == Order::kCastFirst)) return move_units(panel);
-  if (is_run) return cast_run(panel, leaves);
-  order_ == Order::kCastFirst ? cast_rows(merged(panel), leaves) : cast_columns(merged(panel), leaves);
+  if (!is_run) return is_cast_first ? Way::kCastRows : Way::kCastColumns;
+  return is_cast_first || !fits_buffer(panel) ? Way::kCastUnits : Way::kCastRuns;
+}
+
+void PanelConversion::run(const Panel& panel, const Leaves& leaves) const {
+  const Way way = way_of(panel);
+  TILEWORK_TAKES(way);
+  switch (way) {
+    case Way::kCastBlocks:
+      return in_registers_.run(in_bytes(panel));
+    case Way::kCastRows:
+      return cast_rows(merged(panel), leaves);
+    case Way::kCastColumns:
+      return cast_columns(merged(panel), leaves);
+    case Way::kCastRuns:
+      return cast_run(panel, leaves);
+    default:
+      return move_units(panel);
+  }
 }
 
 void PanelConversion::move(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count,
@@ -83,7 +96,6 @@ void PanelConversion::clear(uint8_t* destination, int64_t d, int64_t count) cons
 }
 
 void PanelConversion::move_units(const Panel& panel) const {
-  TILEWORK_WAY("cast: units");
   const bool has_rest = panel.rest_bytes > 0 || panel.zero_bytes > 0;
   const Panel one = has_rest ? panel : merged(panel);
   const At row_at{one.row_at, one.row_stride};
@@ -108,10 +120,8 @@ void PanelConversion::move_units(const Panel& panel) const {
   });
 }
 
-bool PanelConversion::cast_in_registers(const Panel& panel) const {
-  const bool is_even =
-      panel.row_at == nullptr && panel.column_at == nullptr && panel.holes <= panel.zero_rows;
-  if (!is_even || panel.unit_bytes != base_offsets_ || panel.column_step != base_offsets_) return false;
+// The panel with addresses and distances in bytes: of the source, and of the destination.
+Panel PanelConversion::in_bytes(const Panel& panel) const {
   Panel one = panel;
   one.source += source_bytes(panel.source_offset);
   one.destination += destination_bytes(panel.destination_offset);
@@ -123,128 +133,162 @@ bool PanelConversion::cast_in_registers(const Panel& panel) const {
     steps->source = source_bytes(steps->source);
     steps->destination = destination_bytes(steps->destination);
   }
-  if (!in_registers_(one)) return false;
-  TILEWORK_WAY("cast: in registers");
-  return true;
+  return one;
+}
+
+bool PanelConversion::fits_registers(const Panel& panel) const {
+  const bool is_even =
+      panel.row_at == nullptr && panel.column_at == nullptr && panel.holes <= panel.zero_rows;
+  return has_registers() && is_even && panel.unit_bytes == base_offsets_ &&
+         panel.column_step == base_offsets_ && in_registers_.fits(in_bytes(panel));
+}
+
+template <class Body>
+void PanelConversion::each_piece(const Panel& panel, const Room& room, Body body) {
+  at_offsets(panel, [&](int64_t s, int64_t d) {
+    for (int64_t r = 0; r < panel.rows; r += room.rows) {
+      for (int64_t c = 0; c < panel.columns; c += room.columns) {
+        body(Piece{s, d, r, std::min(room.rows, panel.rows - r), c,
+                   std::min(room.columns, panel.columns - c)});
+      }
+    }
+  });
+}
+
+PanelConversion::Room PanelConversion::room_for_rows(const Panel& panel) const {
+  const int64_t step = panel.column_step;
+  const int64_t row = panel.columns * step;
+  const bool is_dense = panel.row_at == nullptr && panel.holes == 0 && panel.row_stride == row &&
+                        row <= kMostDenseBytes && step == panel.unit_bytes;
+  const int64_t rows = std::clamp<int64_t>(kBufferBytes / (is_dense ? row : least_room(step)), 1, panel.rows);
+  if (is_dense) return {true, rows, panel.columns, row};
+  const int64_t room = kBufferBytes / rows / kLineBytes * kLineBytes;
+  return {false, rows, std::min(panel.columns, room / step), room + kLineBytes};
 }
 
 void PanelConversion::cast_rows(const Panel& panel, const Leaves& leaves) const {
-  TILEWORK_WAY("cast: rows, then moved");
   alignas(kLineBytes) uint8_t buffer[kSpacedBufferBytes];
-  const At row_at{panel.row_at, panel.row_stride};
-  const int64_t step = panel.column_step;
-  const int64_t row_bytes = panel.columns * step;
-  const bool is_dense = panel.row_at == nullptr && panel.holes == 0 && panel.row_stride == row_bytes &&
-                        row_bytes <= kMostDenseBytes && step == panel.unit_bytes;
-  const int64_t most_rows =
-      std::clamp<int64_t>(kBufferBytes / (is_dense ? row_bytes : least_room(step)), 1, panel.rows);
-  const int64_t room = kBufferBytes / most_rows / kLineBytes * kLineBytes;
-  const int64_t stride = is_dense ? row_bytes : room + kLineBytes;
-  const int64_t most_columns = is_dense ? panel.columns : std::min(panel.columns, room / step);
-  std::vector<int64_t> places(static_cast<size_t>(is_dense ? 0 : most_rows));
-  const auto cast = [&](int64_t s, uint8_t* to, int64_t offsets) {
-    chain_.run(panel.source + source_bytes(s), to, 0, elements_of(offsets));
-  };
-  at_offsets(panel, [&](int64_t s, int64_t d) {
-    for (int64_t r = 0; r < panel.rows; r += most_rows) {
-      const int64_t rows = std::min(most_rows, panel.rows - r);
-      for (int64_t c = 0; c < panel.columns; c += most_columns) {
-        Panel part = panel;
-        part.columns = std::min(most_columns, panel.columns - c);
-        part.holes = 0;
-        if (is_dense) cast(s + row_at(r), buffer, rows * row_bytes);
-        for (int64_t i = 0; i < rows && !is_dense; ++i) {
-          const bool has_source = !is_hole(panel, r + i);
-          places[static_cast<size_t>(i)] = has_source ? i * stride : kNoSource;
-          part.holes += !has_source;
-          if (!has_source) continue;
-          const int64_t from = s + c * step + row_at(r + i);
-          const int64_t next = std::min(most_columns, panel.columns - c - part.columns);
-          if (panel.stores == Stores::kStreaming)
-            fetch(panel.source, from + most_columns * step, next * step);
-          cast(from, buffer + i * stride, (part.columns - 1) * step + panel.unit_bytes);
-        }
-        const int64_t skipped = panel.column_at == nullptr ? c * panel.column_stride : 0;
-        part.source = buffer;
-        part.destination = panel.destination + d + r * panel.unit_bytes + skipped;
-        part.rows = rows;
-        part.zero_rows = 0;
-        part.row_at = part.holes > 0 ? places.data() : nullptr;
-        part.row_stride = stride;
-        part.dropped = 0;
-        if (part.column_at != nullptr) {
-          part.column_at += c;
-          part.dropped = std::count(part.column_at, part.column_at + part.columns, kDropped);
-        }
-        part.inner = part.outer = {};
-        const PanelShape shape{
-            part.unit_bytes,           step,       rows,         part.columns, part.holes == 0,
-            part.column_at == nullptr, part.holes, part.dropped, stride,       part.column_stride};
-        leaves.of(shape).run(part);
-      }
-    }
+  int64_t row_at[kMostLines];
+  const Room room = room_for_rows(panel);
+  each_piece(panel, room, [&](const Piece& piece) {
+    const bool has_stride = panel.column_at == nullptr;
+    Panel part = panel;
+    part.rows = piece.rows;
+    part.columns = piece.columns;
+    part.zero_rows = 0;
+    part.holes = cast_rows_of(panel, piece, room, buffer, row_at);
+    part.row_at = part.holes > 0 ? row_at : nullptr;
+    part.row_stride = room.stride;
+    part.column_at = has_stride ? nullptr : panel.column_at + piece.column;
+    part.dropped = has_stride ? 0 : std::count(part.column_at, part.column_at + part.columns, kDropped);
+    part.inner = part.outer = {};
+    part.source = buffer;
+    part.destination = panel.destination + piece.destination + piece.row * panel.unit_bytes +
+                       (has_stride ? piece.column * panel.column_stride : 0);
+    leaves.of(part).run(part);
   });
 }
 
+// Rows of a piece, cast into the buffer. Returns how many have no source, and lists the places of all.
+int64_t PanelConversion::cast_rows_of(const Panel& panel, const Piece& piece, const Room& room,
+                                      uint8_t* buffer, int64_t* row_at) const {
+  const At source_row{panel.row_at, panel.row_stride};
+  const int64_t step = panel.column_step;
+  const auto cast = [&](int64_t s, uint8_t* to, int64_t offsets) {
+    chain_.run(panel.source + source_bytes(s), to, 0, elements_of(offsets));
+  };
+  if (room.is_dense) {
+    cast(piece.source + source_row(piece.row), buffer, piece.rows * room.stride);
+    return 0;
+  }
+  int64_t holes = 0;
+  for (int64_t i = 0; i < piece.rows; ++i) {
+    const bool has_source = !is_hole(panel, piece.row + i);
+    row_at[i] = has_source ? i * room.stride : kNoSource;
+    holes += !has_source;
+    if (!has_source) continue;
+    const int64_t from = piece.source + piece.column * step + source_row(piece.row + i);
+    if (panel.stores == Stores::kStreaming) {
+      const int64_t next = std::min(room.columns, panel.columns - piece.column - piece.columns);
+      fetch(panel.source, from + room.columns * step, next * step);
+    }
+    cast(from, buffer + i * room.stride, (piece.columns - 1) * step + panel.unit_bytes);
+  }
+  return holes;
+}
+
+PanelConversion::Room PanelConversion::room_for_columns(const Panel& panel) const {
+  const int64_t per_byte = source_bits_ < 8 ? 2 : 1;
+  const int64_t unit = panel.unit_bytes;
+  const int64_t column = panel.rows * unit;
+  const bool is_dense = panel.column_at == nullptr && panel.column_stride == column &&
+                        column <= kMostDenseBytes.times(per_byte) && column % per_byte == 0;
+  const int64_t least = is_dense ? column : least_room(ceil_div(unit, per_byte)) * per_byte;
+  const int64_t columns = std::clamp<int64_t>(kBufferBytes * per_byte / least, 1, panel.columns);
+  if (is_dense) return {true, panel.rows, columns, column};
+  const int64_t room = kBufferBytes / columns / kLineBytes * kLineBytes;
+  return {false, std::min(panel.rows, room * per_byte / unit), columns, (room + kLineBytes) * per_byte};
+}
+
 void PanelConversion::cast_columns(const Panel& panel, const Leaves& leaves) const {
-  TILEWORK_WAY("cast: moved, then columns");
   alignas(kLineBytes) uint8_t buffer[kSpacedBufferBytes];
   const bool has_nibbles = source_bits_ < 8;
-  const int64_t per_byte = has_nibbles ? 2 : 1;
-  const At column_at{panel.column_at, panel.column_stride};
-  const int64_t unit = panel.unit_bytes;
-  const int64_t column_offsets = panel.rows * unit;
-  const bool is_dense = panel.column_at == nullptr && panel.column_stride == column_offsets &&
-                        column_offsets <= kMostDenseBytes.times(per_byte) && column_offsets % per_byte == 0;
-  const int64_t most_columns = std::clamp<int64_t>(
-      kBufferBytes * per_byte / (is_dense ? column_offsets : least_room(ceil_div(unit, per_byte)) * per_byte),
-      1, panel.columns);
-  const int64_t room = kBufferBytes / most_columns / kLineBytes * kLineBytes;
-  const int64_t stride = is_dense ? column_offsets : (room + kLineBytes) * per_byte;
-  const int64_t most_rows = is_dense ? panel.rows : std::min(panel.rows, room * per_byte / unit);
   const int64_t valid = panel.rows - panel.zero_rows;
-  at_offsets(panel, [&](int64_t s, int64_t d) {
-    for (int64_t r = 0; r < panel.rows; r += most_rows) {
-      for (int64_t c = 0; c < panel.columns; c += most_columns) {
-        Panel part = panel;
-        part.rows = std::min(most_rows, panel.rows - r);
-        part.columns = std::min(most_columns, panel.columns - c);
-        part.zero_rows = std::clamp<int64_t>(r + part.rows - valid, 0, part.rows);
-        part.source_offset = s + c * panel.column_step + (panel.row_at == nullptr ? r * panel.row_stride : 0);
-        if (!has_nibbles) part.source = panel.source + part.source_offset;
-        part.destination = buffer;
-        part.destination_offset = 0;
-        if (part.row_at != nullptr) part.row_at += r;
-        part.column_at = nullptr;
-        part.column_stride = stride;
-        part.dropped = 0;
-        part.inner = part.outer = {};
-        part.stores = Stores::kCached;
-        const PanelShape shape{unit, panel.column_step, part.rows, part.columns,     panel.row_at == nullptr,
-                               true, panel.holes,       0,         panel.row_stride, stride};
-        leaf_of(leaves, shape, has_nibbles).run(part);
-        const int64_t to = d + r * unit;
-        if (is_dense) {
-          cast_from_buffer(buffer, panel, to + c * stride, part.columns * stride);
-        } else {
-          for (int64_t i = 0; i < part.columns; ++i) {
-            if (column_at(c + i) == kDropped) continue;
-            cast_from_buffer(buffer + i * stride / per_byte, panel, to + column_at(c + i), part.rows * unit);
-          }
-        }
-        if (keeps_zero_bits_ || panel.holes == 0) continue;
-        for (int64_t i = 0; i < part.columns; ++i) {
-          if (column_at(c + i) != kDropped) clear_holes(panel, r, part.rows, d + column_at(c + i));
-        }
-      }
-    }
+  const Room room = room_for_columns(panel);
+  each_piece(panel, room, [&](const Piece& piece) {
+    const bool has_stride = panel.row_at == nullptr;
+    Panel part = panel;
+    part.rows = piece.rows;
+    part.columns = piece.columns;
+    part.zero_rows = std::clamp<int64_t>(piece.row + piece.rows - valid, 0, piece.rows);
+    part.row_at = has_stride ? nullptr : panel.row_at + piece.row;
+    part.column_at = nullptr;
+    part.column_stride = room.stride;
+    part.dropped = 0;
+    part.inner = part.outer = {};
+    part.stores = Stores::kCached;
+    part.source_offset =
+        piece.source + piece.column * panel.column_step + (has_stride ? piece.row * panel.row_stride : 0);
+    if (!has_nibbles) part.source = panel.source + part.source_offset;
+    part.destination = buffer;
+    part.destination_offset = 0;
+    (has_nibbles ? leaves.of_nibbles(part) : leaves.of(part)).run(part);
+    cast_columns_of(panel, piece, room, buffer);
   });
+}
+
+// Columns of a piece, cast from the buffer. Zeros that a cast would not keep are written again.
+void PanelConversion::cast_columns_of(const Panel& panel, const Piece& piece, const Room& room,
+                                      const uint8_t* buffer) const {
+  const int64_t per_byte = source_bits_ < 8 ? 2 : 1;
+  const int64_t to = piece.destination + piece.row * panel.unit_bytes;
+  const At column_at{panel.column_at, panel.column_stride};
+  if (room.is_dense)
+    cast_from_buffer(buffer, panel, to + piece.column * room.stride, piece.columns * room.stride);
+  const bool has_cast_zeros = !keeps_zero_bits_ && panel.holes > 0;
+  for (int64_t i = 0; i < piece.columns && (!room.is_dense || has_cast_zeros); ++i) {
+    const int64_t at = column_at(piece.column + i);
+    if (at == kDropped) continue;
+    if (!room.is_dense) {
+      cast_from_buffer(buffer + i * room.stride / per_byte, panel, to + at, piece.rows * panel.unit_bytes);
+    }
+    if (has_cast_zeros) clear_holes(panel, piece.row, piece.rows, piece.destination + at);
+  }
 }
 
 // What is cast next: the rows of a piece are shorter than what processors follow by themselves.
 void PanelConversion::fetch(const uint8_t* source, int64_t s, int64_t count) const {
   const uint8_t* from = source + source_bytes(s);
   for (int64_t i = 0; i < source_bytes(count); i += kLineBytes) __builtin_prefetch(from + i, 0, kSecondLevel);
+}
+
+// Whether a run, with the shorter one or the zeros behind it, finds room in the buffer.
+bool PanelConversion::fits_buffer(const Panel& panel) const {
+  const bool has_nibbles = source_bits_ < 8;
+  const Threshold room = kPanelBufferBytes.times(has_nibbles ? 2 : 1);
+  const int64_t piece = panel.rows * panel.unit_bytes + panel.rest_bytes + panel.zero_bytes;
+  if (piece > room) return false;
+  return !has_nibbles || piece % 2 == 0;
 }
 
 // Runs with a shorter one, or zeros, behind them: moved into the buffer together.
@@ -254,8 +298,6 @@ void PanelConversion::cast_run(const Panel& panel, const Leaves& leaves) const {
   const Threshold room = kPanelBufferBytes.times(has_nibbles ? 2 : 1);
   const int64_t run = panel.rows * panel.unit_bytes + panel.rest_bytes;
   const int64_t piece = run + panel.zero_bytes;
-  if (piece > room || (has_nibbles && piece % 2 != 0)) return move_units(panel);
-  TILEWORK_WAY("cast: runs with zeros");
   const int64_t most = panel.inner.destination == piece ? at_most(panel.inner.count, room.over(piece)) : 1;
   const Leaf leaf = has_nibbles ? leaves.of_nibble_runs() : leaves.of_runs();
   for (int64_t o = 0; o < panel.outer.count; ++o) {

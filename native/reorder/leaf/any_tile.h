@@ -18,7 +18,7 @@ template <class Unit>
 class NarrowTranspose {
  public:
   static void run(const Tile& tile) {
-    TILEWORK_WAY("even: units of narrow tiles");
+    TILEWORK_TAKES(Way::kUnits);
     const int64_t rows = tile.rows - tile.zero_rows;
     for (int64_t r = rows; r < tile.rows; ++r) {
       for (int64_t c = 0; c < tile.columns; ++c) zero(tile.destination + c * tile.destination_column, r);
@@ -74,25 +74,33 @@ class NarrowTranspose {
   }
 };
 
-// For instruction sets without a way of their own for few rows or columns.
-struct NoChannels {
-  static bool run(const Tile&) { return false; }
+// For instruction sets that have blocks alone.
+struct NoSpecialTiles {
+  static Way way_of(const Tile&) { return Way::kNone; }
+  static bool run(Way, const Tile&) { return false; }
 };
 
-// `Channels` for a few rows or columns, else `Wide` blocks where they fit, else `Narrow` ones, else unit by
-// unit.
-template <class Wide, class Narrow, class Channels>
+// `Special` ways first, else `Wide` blocks where they fit, else `Narrow` ones, else unit by unit.
+template <class Wide, class Narrow, class Special>
 struct AnyTile {
+  static Way way_of(const Tile& tile) {
+    const Way way = Special::way_of(tile);
+    if (way != Way::kNone) return way;
+    if (BlockTranspose<Wide>::fits(tile)) return BlockTranspose<Wide>::way_of(tile);
+    return BlockTranspose<Narrow>::fits(tile) ? BlockTranspose<Narrow>::way_of(tile) : Way::kUnits;
+  }
+
   [[gnu::noinline]] static void run(const Tile& tile) {
-    if (Channels::run(tile)) return;
-    if (BlockTranspose<Wide>::fits(tile)) {
-      TILEWORK_WAY("even: wide blocks");
-      BlockTranspose<Wide>::run(tile);
-    } else if (BlockTranspose<Narrow>::fits(tile)) {
-      TILEWORK_WAY("even: narrow blocks");
-      BlockTranspose<Narrow>::run(tile);
-    } else {
+    const Way way = way_of(tile);
+    if (Special::run(way, tile)) return;
+    if (way == Way::kUnits) {
       NarrowTranspose<typename Wide::Unit>::run(tile);
+    } else if (BlockTranspose<Wide>::fits(tile)) {
+      TILEWORK_WAY("blocks: wide");
+      BlockTranspose<Wide>::run(way, tile);
+    } else {
+      TILEWORK_WAY("blocks: narrow");
+      BlockTranspose<Narrow>::run(way, tile);
     }
   }
 };

@@ -10,6 +10,7 @@
 #include "policy/thresholds.h"
 #include "reorder/leaf/packed_transpose.h"
 #include "reorder/leaf/transpose_places.h"
+#include "reorder/leaf/ways.h"
 
 namespace tilework {
 namespace {
@@ -19,22 +20,25 @@ class BlockTranspose {
  public:
   static bool fits(const Tile& tile) { return tile.columns >= Block::kColumns && tile.rows >= Block::kRows; }
 
+  static Way way_of(const Tile& tile) {
+    if (writes_lines(tile)) return Way::kLineBlocks;
+    if (!crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) return Way::kBlocks;
+    const bool packs = crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0;
+    return packs ? Way::kPackedBlocks : Way::kNarrowStrips;
+  }
+
   // One copy of the loops, however many callers there are.
-  [[gnu::noinline]] static void run(const Tile& tile) {
-    if (writes_lines(tile)) {
-      TILEWORK_WAY("blocks: lines past the caches");
-      run_lines(tile);
-    } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
-      if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
-        TILEWORK_WAY("blocks: packed, as columns share sets");
-        pack(tile);
-      } else {
-        TILEWORK_WAY("blocks: few columns, as they share sets");
-        run_few_columns(tile);
-      }
-    } else {
-      TILEWORK_WAY("blocks: strips");
-      run_direct(tile, 0, tile.rows, columns_a_strip(tile));
+  [[gnu::noinline]] static void run(Way way, const Tile& tile) {
+    TILEWORK_TAKES(way);
+    switch (way) {
+      case Way::kLineBlocks:
+        return run_lines(tile);
+      case Way::kPackedBlocks:
+        return pack(tile);
+      case Way::kNarrowStrips:
+        return run_few_columns(tile);
+      default:
+        return run_direct(tile, 0, tile.rows, columns_a_strip(tile));
     }
   }
 

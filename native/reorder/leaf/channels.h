@@ -24,6 +24,7 @@
 
 #include "policy/thresholds.h"
 #include "reorder/leaf/tile.h"
+#include "reorder/leaf/ways.h"
 
 namespace tilework {
 namespace {
@@ -31,23 +32,32 @@ namespace {
 template <class T, class Groups>
 class Channels {
  public:
-  // False where the tile is of another kind.
-  static bool run(const Tile& tile) {
+  // kNone where the tile is of another kind.
+  static Way way_of(const Tile& tile) {
     if (tile.columns >= kPixels && tile.rows * kSize < kMostPixelBytes &&
         tile.destination_column == tile.rows * kSize) {
-      return dispatch(tile.rows, [&](auto count) {
+      return dispatch(tile.rows, [](auto) {}) ? Way::kInterleavedPixels : Way::kNone;
+    }
+    const int64_t slots = tile.source_row / kSize;
+    if (tile.source_row % kSize != 0) return Way::kNone;
+    if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > kMostPixelBytes || tile.source_row <= 0)
+      return Way::kNone;
+    // Holes of eight bytes could be left out, and it would be wrong to read them.
+    if (slots != tile.columns && (slots < tile.columns || kSize > 4)) return Way::kNone;
+    return dispatch(slots, [](auto) {}) ? Way::kDividedPixels : Way::kNone;
+  }
+
+  // By one of its ways.
+  static void run(Way way, const Tile& tile) {
+    if (way == Way::kInterleavedPixels) {
+      dispatch(tile.rows, [&](auto count) {
         constexpr int64_t kPixel = decltype(count)::value * kSize;
         interleave_all<decltype(count)::value>(
             tile, [to = tile.destination](int64_t p) { return to + p * kPixel; });
       });
+      return;
     }
-    const int64_t slots = tile.source_row / kSize;
-    if (tile.source_row % kSize != 0) return false;
-    if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > kMostPixelBytes || tile.source_row <= 0)
-      return false;
-    // Holes of eight bytes could be left out, and it would be wrong to read them.
-    if (slots != tile.columns && (slots < tile.columns || kSize > 4)) return false;
-    return dispatch(slots, [&](auto count) {
+    dispatch(tile.source_row / kSize, [&](auto count) {
       constexpr int64_t kPixel = decltype(count)::value * kSize;
       take_all_apart<decltype(count)::value>(tile, 1,
                                              [from = tile.source](int64_t p) { return from + p * kPixel; });
@@ -79,7 +89,7 @@ class Channels {
 
   template <int kCount, class Place>
   static void interleave_all(const Tile tile, Place place) {
-    TILEWORK_WAY("channels: interleaved");
+    TILEWORK_TAKES(Way::kInterleavedPixels);
     const int64_t valid = tile.rows - tile.zero_rows;
     for (int64_t p = 0; p < tile.columns; p += kPixels) {
       Groups::template interleave_pixels<kCount>(tile, valid, std::min(p, tile.columns - kPixels), place);
@@ -90,7 +100,7 @@ class Channels {
   // last pixel, which may be the last byte of the memory: the last `alone` pixels are moved by element.
   template <int kCount, class Place>
   static void take_all_apart(const Tile tile, int64_t alone, Place place) {
-    TILEWORK_WAY("channels: taken apart");
+    TILEWORK_TAKES(Way::kDividedPixels);
     const int64_t pixels = tile.columns == kCount ? tile.rows : tile.rows - alone;
     for (int64_t p = pixels; p < tile.rows; ++p) {
       for (int64_t c = 0; c < tile.columns; ++c) {

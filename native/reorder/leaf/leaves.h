@@ -4,7 +4,7 @@
 //   struct Machine {
 //     // Blocks of transpose_places.h; Half and Thin, which only listed panels take, may be void.
 //     template <class T> using Wide, Narrow, Half, Thin;
-//     // Tiles that are no register blocks alone, as Channels of channels.h.
+//     // Tiles that are no register blocks alone, as SpecialTiles of special_tiles.h.
 //     template <class T> using Special;
 //     // Tiles of units of 16 bytes.
 //     using LaneTiles;
@@ -36,13 +36,19 @@ namespace {
 
 // Tiles with constant distances.
 template <class AnyTiles>
-void move_tiles(const Panel& panel) {
-  const Panel one = merged(panel);
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    AnyTiles::run({source, destination, one.columns, one.rows, one.zero_rows, one.row_stride,
-                   one.column_stride, one.stores});
-  });
-}
+struct EvenPanels {
+  static Way way_of(const Panel& panel) {
+    const Panel one = merged(panel);
+    return AnyTiles::way_of(tile_of(one, one.source, one.destination));
+  }
+
+  static void move(const Panel& panel) {
+    const Panel one = merged(panel);
+    at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+      AnyTiles::run(tile_of(one, source, destination));
+    });
+  }
+};
 
 // Zeros that rows without a source are read from.
 alignas(kLineBytes) constexpr uint8_t kZeros[kZeroBytes.value] = {};
@@ -60,182 +66,223 @@ alignas(kLineBytes) constexpr uint8_t kZeros[kZeroBytes.value] = {};
   return part;
 }
 
+// Panels whose rows or columns, or both, stand in lists.
 template <class Block>
-void move_listed(const Panel& panel) {
-  constexpr int64_t kSize = sizeof(typename Block::Unit);
-  Panel one = merged(panel);
-  // Rows without a source are read from as many zeros as there are.
-  if (one.holes > 0 && one.columns * kSize > kZeroBytes) {
+class ListedPanels {
+ public:
+  static Way way_of(const Panel& panel) {
+    const Panel one = merged(panel);
+    return ListedPanels(has_long_zeros(one) ? columns_of(one, 0, kZeroUnits) : one).way();
+  }
+
+  static void move(const Panel& panel) {
+    const Panel one = merged(panel);
+    if (!has_long_zeros(one)) return ListedPanels(one).run();
     TILEWORK_WAY("listed: parts as long as the zeros");
-    constexpr int64_t kMost = kZeroBytes.value / kSize;
     // The last part may begin inside the one before.
-    for (int64_t c = 0; c < one.columns; c += kMost)
-      move_listed<Block>(columns_of(one, std::min(c, one.columns - kMost), kMost));
-    return;
+    for (int64_t c = 0; c < one.columns; c += kZeroUnits)
+      ListedPanels(columns_of(one, std::min(c, one.columns - kZeroUnits), kZeroUnits)).run();
   }
+
+ private:
+  static constexpr int64_t kSize = sizeof(typename Block::Unit);
+  static constexpr int64_t kZeroUnits = kZeroBytes.value / kSize;
+  // Long columns are packed if only one dimension has a list, which keeps the code small.
+  using Packed = PackedTranspose<Block, Listed, Strided>;
+
   // Whole blocks of zeros are stored; the others are read as rows.
-  const int64_t zeros = one.zero_rows / Block::kRows * Block::kRows;
-  const bool stores_zeros = zeros > 0 && one.rows - zeros >= Block::kRows && one.dropped == 0;
-  if (stores_zeros) {
-    TILEWORK_WAY("listed: whole blocks of zeros are stored");
-    one.rows -= zeros;
-    one.zero_rows -= zeros;
-    one.holes -= zeros;
+  explicit ListedPanels(const Panel& panel) : one_(panel), stored_zeros_(zeros_in_blocks(panel)) {
+    one_.rows -= stored_zeros_;
+    one_.zero_rows -= stored_zeros_;
+    one_.holes -= stored_zeros_;
   }
-  const int64_t bytes = one.rows * one.columns * kSize;
-  const int64_t strip = one.columns;
-  int64_t rows[kMostListed.value];
-  int64_t columns[kMostListed.value];
-  alignas(kLineBytes) uint8_t dropped[2 * kLineBytes];
-  const int64_t valid = one.rows - one.zero_rows;
-  const auto list_rows = [&](const uint8_t* source) {
+
+  // Rows without a source are read from as many zeros as there are.
+  static bool has_long_zeros(const Panel& one) { return one.holes > 0 && one.columns * kSize > kZeroBytes; }
+
+  static int64_t zeros_in_blocks(const Panel& panel) {
+    const int64_t zeros = panel.zero_rows / Block::kRows * Block::kRows;
+    return panel.rows - zeros >= Block::kRows && panel.dropped == 0 ? zeros : 0;
+  }
+
+  Way way() const {
+    if (packs() && one_.column_at == nullptr) return Way::kPackedListedRows;
+    if (packs() && one_.row_at == nullptr && one_.holes == 0) return Way::kPackedListedColumns;
+    if (one_.dropped > 0) return Way::kListedDroppedColumns;
+    if (one_.column_at != nullptr) return Way::kListedColumns;
+    // Each short row is read once, and its columns are written piece by piece side by side.
+    const bool is_short =
+        one_.columns * kSize <= kHalfLineBytes && (Block::kLinesInRegisters || !Block::kMakesLines);
+    return is_short ? Way::kListedShortRows : Way::kListedRows;
+  }
+
+  // Beyond the caches, and where the lines of the dimension without a list share a few sets. Narrower units
+  // gained 1.4 on one thread from the latter and lost 0.8 on two.
+  bool packs() const {
+    if (one_.dropped > 0 || one_.columns < Packed::kPiece) return false;
+    if (one_.stores == Stores::kStreaming) return true;
+    if (kSize < 4 || one_.rows < Packed::kRows) return false;
+    return one_.column_at == nullptr ? crowds_sets(one_.column_stride, one_.columns)
+                                     : crowds_sets(one_.row_stride, one_.rows);
+  }
+
+  void run() {
+    const Way way = this->way();
+    TILEWORK_TAKES(way);
+    at_steps(one_, [&](const uint8_t* source, uint8_t* destination) {
+      if (way == Way::kPackedListedRows) {
+        pack(source, list_rows(source), destination, Strided{one_.column_stride});
+      } else if (way == Way::kPackedListedColumns) {
+        pack(source, Strided{one_.row_stride}, destination, Listed{one_.column_at});
+      } else if (one_.holes > 0) {
+        transpose(way, source, list_rows(source), destination);
+      } else if (one_.row_at == nullptr) {
+        transpose(way, source, Strided{one_.row_stride}, destination);
+      } else {
+        transpose(way, source, Listed{one_.row_at}, destination);
+      }
+      if (stored_zeros_ > 0) store_zeros(destination);
+    });
+  }
+
+  Listed list_rows(const uint8_t* source) {
     const auto zeros =
         static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
-    for (int64_t r = 0; r < one.rows; ++r) {
-      const int64_t at = one.row_at == nullptr ? r * one.row_stride : one.row_at[r];
-      rows[r] = r >= valid || at == kNoSource ? zeros : at;
-    }
-    return Listed{rows};
-  };
-  // Rows that are written to `dropped` begin there, whichever they are.
-  const auto list_columns = [&](uint8_t* destination) {
+    const int64_t valid = one_.rows - one_.zero_rows;
+    const At row_at{one_.row_at, one_.row_stride};
+    for (int64_t r = 0; r < one_.rows; ++r)
+      rows_[r] = r >= valid || row_at(r) == kNoSource ? zeros : row_at(r);
+    return {rows_};
+  }
+
+  // Columns that are dropped are written to a place of their own, whichever they are.
+  Listed list_columns(uint8_t* destination) {
     const auto nowhere =
-        static_cast<int64_t>(reinterpret_cast<intptr_t>(dropped) - reinterpret_cast<intptr_t>(destination));
-    for (int64_t c = 0; c < one.columns; ++c)
-      columns[c] = one.column_at[c] == kDropped ? nowhere : one.column_at[c];
-    return Listed{columns};
-  };
-  // Long columns are packed if only one dimension has a list, which keeps the code small: beyond the caches,
-  // and where the lines of the other dimension share a few sets. Narrower units gained 1.4 on one thread from
-  // the latter and lost 0.8 on two.
-  using Packed = PackedTranspose<Block, Listed, Strided>;
-  const bool has_set_conflicts = kSize >= 4 && one.rows >= Packed::kRows &&
-                                 (one.column_at == nullptr ? crowds_sets(one.column_stride, one.columns)
-                                                           : crowds_sets(one.row_stride, one.rows));
-  const bool is_long = (one.stores == Stores::kStreaming || has_set_conflicts) && one.dropped == 0 &&
-                       one.columns >= Packed::kPiece;
-  const bool packs_rows = is_long && one.column_at == nullptr;
-  const bool packs_columns = is_long && one.column_at != nullptr && one.row_at == nullptr && one.holes == 0;
-  const auto pack = [&](const uint8_t* source, auto row_at, uint8_t* destination, auto column_at) {
-    PackedTranspose<Block, decltype(row_at), decltype(column_at)>::run(
-        source, row_at, one.rows, one.rows, destination, column_at, one.columns, one.stores);
-  };
-  // Each short row is read once, and its columns are written piece by piece side by side.
-  const bool is_narrow = one.column_at == nullptr && one.columns * kSize <= kHalfLineBytes &&
-                         (Block::kLinesInRegisters || !Block::kMakesLines);
-  const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
-    const LinePrefetcher<true> next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
-                                    one.columns / Block::kColumns);
-    if (one.dropped > 0) {
-      TILEWORK_WAY("listed: with dropped columns");
-      // As many rows at a time as one block has, so that a dropped column needs room for no more.
-      for (int64_t r = 0; r < one.rows; r += Block::kRows) {
-        const int64_t row = std::min(r, one.rows - Block::kRows);
-        uint8_t* to = destination + row * kSize;
-        transpose_places<Block>(source, row_at.from(row), Block::kRows, to, list_columns(to), one.columns,
-                                strip, next);
-      }
-    } else if (is_narrow) {
-      TILEWORK_WAY("listed: short rows, column by column");
-      transpose_by_columns<Block>(source, row_at, one.rows, destination, Strided{one.column_stride},
-                                  one.columns);
-    } else if (one.column_at == nullptr) {
-      TILEWORK_WAY("listed: rows");
-      transpose_places<Block>(source, row_at, one.rows, destination, Strided{one.column_stride}, one.columns,
-                              strip, next);
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(dropped_) - reinterpret_cast<intptr_t>(destination));
+    for (int64_t c = 0; c < one_.columns; ++c)
+      columns_[c] = one_.column_at[c] == kDropped ? nowhere : one_.column_at[c];
+    return {columns_};
+  }
+
+  template <class Rows, class Columns>
+  void pack(const uint8_t* source, Rows row_at, uint8_t* destination, Columns column_at) const {
+    PackedTranspose<Block, Rows, Columns>::run(source, row_at, one_.rows, one_.rows, destination, column_at,
+                                               one_.columns, one_.stores);
+  }
+
+  template <class Rows>
+  void transpose(Way way, const uint8_t* source, Rows row_at, uint8_t* destination) {
+    if (way == Way::kListedDroppedColumns) return transpose_dropping(source, row_at, destination);
+    const Strided even{one_.column_stride};
+    if (way == Way::kListedShortRows) {
+      return transpose_by_columns<Block>(source, row_at, one_.rows, destination, even, one_.columns);
+    }
+    const int64_t bytes = one_.rows * one_.columns * kSize;
+    const LinePrefetcher<true> next(destination + bytes, one_.inner.destination == bytes ? bytes : 0,
+                                    one_.columns / Block::kColumns);
+    if (way == Way::kListedRows) {
+      transpose_places<Block>(source, row_at, one_.rows, destination, even, one_.columns, one_.columns, next);
     } else {
-      TILEWORK_WAY("listed: columns");
-      transpose_places<Block>(source, row_at, one.rows, destination, Listed{one.column_at}, one.columns,
-                              strip, next);
+      transpose_places<Block>(source, row_at, one_.rows, destination, Listed{one_.column_at}, one_.columns,
+                              one_.columns, next);
     }
-  };
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    if (packs_rows) {
-      TILEWORK_WAY("listed: rows, packed");
-      pack(source, list_rows(source), destination, Strided{one.column_stride});
-    } else if (packs_columns) {
-      TILEWORK_WAY("listed: columns, packed");
-      pack(source, Strided{one.row_stride}, destination, Listed{one.column_at});
-    } else if (one.holes > 0) {
-      with_columns(source, destination, list_rows(source));
-    } else if (one.row_at == nullptr) {
-      with_columns(source, destination, Strided{one.row_stride});
-    } else {
-      with_columns(source, destination, Listed{one.row_at});
+  }
+
+  // As many rows at a time as one block has, so that a dropped column needs room for no more.
+  template <class Rows>
+  void transpose_dropping(const uint8_t* source, Rows row_at, uint8_t* destination) {
+    const LinePrefetcher<true> no_next(destination, 0, one_.columns / Block::kColumns);
+    for (int64_t r = 0; r < one_.rows; r += Block::kRows) {
+      const int64_t row = std::min(r, one_.rows - Block::kRows);
+      uint8_t* to = destination + row * kSize;
+      transpose_places<Block>(source, row_at.from(row), Block::kRows, to, list_columns(to), one_.columns,
+                              one_.columns, no_next);
     }
-    if (stores_zeros) {
-      const At column_at{one.column_at, one.column_stride};
-      const auto zero_columns = [&](auto bytes) {
-        for (int64_t c = 0; c < one.columns; ++c)
-          zero_bytes(destination + column_at(c) + one.rows * kSize, bytes);
-      };
-      constexpr std::integral_constant<int64_t, Block::kRows * kSize> kOfBlock;
-      zeros == Block::kRows ? zero_columns(kOfBlock) : zero_columns(zeros * kSize);
-    }
-  });
-}
+  }
+
+  void store_zeros(uint8_t* destination) const {
+    const At column_at{one_.column_at, one_.column_stride};
+    const auto zero_columns = [&](auto bytes) {
+      for (int64_t c = 0; c < one_.columns; ++c)
+        zero_bytes(destination + column_at(c) + one_.rows * kSize, bytes);
+    };
+    constexpr std::integral_constant<int64_t, Block::kRows * kSize> kOfBlock;
+    stored_zeros_ == Block::kRows ? zero_columns(kOfBlock) : zero_columns(stored_zeros_ * kSize);
+  }
+
+  Panel one_;
+  int64_t stored_zeros_;
+  int64_t rows_[kMostListed.value];
+  int64_t columns_[kMostListed.value];
+  alignas(kLineBytes) uint8_t dropped_[2 * kLineBytes];
+};
 
 // Chooses the leaf of a panel by its extents.
 template <class Machine>
 class PanelLeaves {
  public:
-  static Leaf of(const PanelShape& shape) {
-    const Leaf leaf = of_units(shape);
+  static Leaf of(const Panel& panel) {
+    const Leaf leaf = of_units(panel);
     if (leaf.run != nullptr) return leaf;
-    switch (shape.unit_bytes) {
+    switch (panel.unit_bytes) {
       case 1:
-        return {"units", move_units<1>};
+        return {move_units<1>, way_of_units};
       case 2:
-        return {"units", move_units<2>};
+        return {move_units<2>, way_of_units};
       case 4:
-        return {"units", move_units<4>};
+        return {move_units<4>, way_of_units};
       case 8:
-        return {"units", move_units<8>};
+        return {move_units<8>, way_of_units};
       default:
         return of_runs();
     }
   }
 
   // Of panels of one column, whose units may have any size.
-  static Leaf of_runs() { return {"runs", move_runs}; }
+  static Leaf of_runs() { return {move_runs, way_of_runs}; }
 
  private:
-  static Leaf of_units(const PanelShape& shape) {
-    switch (shape.unit_bytes) {
+  template <class Panels>
+  static constexpr Leaf leaf_of() {
+    return {Panels::move, Panels::way_of};
+  }
+
+  static Leaf of_units(const Panel& panel) {
+    switch (panel.unit_bytes) {
       case 1:
-        return of_elements<uint8_t>(shape);
+        return of_elements<uint8_t>(panel);
       case 2:
-        return of_elements<uint16_t>(shape);
+        return of_elements<uint16_t>(panel);
       case 4:
-        return of_elements<uint32_t>(shape);
+        return of_elements<uint32_t>(panel);
       case 8:
-        return of_elements<uint64_t>(shape);
+        return of_elements<uint64_t>(panel);
       case 16:
-        return of_lanes(shape);
+        return of_lanes(panel);
       default:
         return {};
     }
   }
 
-  static Leaf of_lanes(const PanelShape& shape) {
-    const bool is_tile = shape.column_step == 16 && shape.has_even_rows && shape.has_even_columns &&
-                         (shape.rows > 1 || shape.columns > 1);
-    return is_tile ? Leaf{"even", move_tiles<typename Machine::LaneTiles>} : Leaf{};
+  static Leaf of_lanes(const Panel& panel) {
+    const bool is_tile = panel.column_step == 16 && panel.row_at == nullptr && panel.column_at == nullptr &&
+                         (panel.rows > 1 || panel.columns > 1);
+    return is_tile ? leaf_of<EvenPanels<typename Machine::LaneTiles>>() : Leaf{};
   }
 
   template <class T>
-  static Leaf of_elements(const PanelShape& shape) {
+  static Leaf of_elements(const Panel& panel) {
     constexpr int64_t kSize = sizeof(T);
-    if (shape.column_step != kSize) return {"sparse", PackedRows<Machine, T>::move};
-    if (shape.has_even_rows && shape.has_even_columns) return {"even", move_tiles<TilesOf<Machine, T>>};
-    if (shape.rows > kMostListed || (shape.dropped > 0 && shape.columns > kMostListed)) return {};
+    if (panel.column_step != kSize) return leaf_of<PackedRows<Machine, T>>();
+    if (panel.row_at == nullptr && panel.column_at == nullptr)
+      return leaf_of<EvenPanels<TilesOf<Machine, T>>>();
+    if (panel.rows > kMostListed || (panel.dropped > 0 && panel.columns > kMostListed)) return {};
     using Wide = typename Machine::template Wide<T>;
     using Thin = typename Machine::template Thin<T>;
     Leaf leaf{};
     with_block<Wide, typename Machine::template Narrow<T>, typename Machine::template Half<T>, Thin>(
-        shape.rows, shape.columns, [&](auto block) {
-          leaf = {"listed", move_listed<typename decltype(block)::type>};
-        });
+        panel.rows, panel.columns,
+        [&](auto block) { leaf = leaf_of<ListedPanels<typename decltype(block)::type>>(); });
     return leaf;
   }
 };

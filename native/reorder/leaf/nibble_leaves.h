@@ -16,9 +16,8 @@ namespace {
 
 // Units of any size, one by one.
 void move_nibble_units(const Panel& panel) {
-  TILEWORK_WAY("nibbles: units");
-  // Steps cannot continue a unit that something follows.
-  const Panel one = panel.rest_bytes > 0 || panel.zero_bytes > 0 ? panel : merged(panel);
+  TILEWORK_TAKES(Way::kNibbleUnits);
+  const Panel one = merged_runs(panel);
   const At row_at{one.row_at, one.row_stride};
   const At column_at{one.column_at, one.column_stride};
   const int64_t unit = one.unit_bytes;
@@ -53,6 +52,17 @@ class NibbleTiles {
         has_whole_bytes_(panel_.holes == 0 && panel_.column_step == 1 && has_even_rows()) {
     if (panel_.row_at != nullptr) return;
     for (int64_t i = 0; i < std::min(2 * kPairs, panel_.rows); ++i) rows_[i] = i * panel_.row_stride / 2;
+  }
+
+  // Of the first columns.
+  Way way() {
+    const int64_t s = panel_.source_offset;
+    for (int64_t half : {0, 1}) {
+      list_columns(panel_.destination_offset, 0, at_most(panel_.columns, kNibbleColumns), half);
+      const int64_t pairs = at_most((panel_.rows - half) / 2, kNibblePairs);
+      if (dropped_ < columns_) return fits_blocks(s, pairs) ? Way::kNibbleBlocks : Way::kNibblePairs;
+    }
+    return Way::kNibblePairs;
   }
 
   void run() {
@@ -105,7 +115,9 @@ class NibbleTiles {
     while (r + 2 <= panel_.rows) {
       const int64_t pairs = at_most((panel_.rows - r) / 2, kNibblePairs);
       uint8_t* destination = panel_.destination + base_ + (r - half) / 2;
-      if (!try_blocks(s, r, pairs, destination)) {
+      if (fits_blocks(s, pairs)) {
+        move_blocks(s, r, pairs, destination);
+      } else {
         for (int64_t i = 0; i < pairs; ++i)
           pair_rows(place(s, r + 2 * i), place(s, r + 2 * i + 1), buffer_ + i * kRowBytes);
         move_bytes(pairs, destination);
@@ -116,13 +128,14 @@ class NibbleTiles {
   }
 
   // Pairs of rows, and columns, that begin with the low half of a byte.
-  bool try_blocks(int64_t s, int64_t r, int64_t pairs, uint8_t* destination) {
+  bool fits_blocks(int64_t s, int64_t pairs) const {
+    const bool has_columns = dropped_ == 0 && columns_ % 2 == 0 && columns_ >= NibbleBlock::kColumns;
+    return has_whole_bytes_ && s % 2 == 0 && has_columns && pairs >= NibbleBlock::kPairs;
+  }
+
+  void move_blocks(int64_t s, int64_t r, int64_t pairs, uint8_t* destination) {
     using Block = NibbleBlock;
-    if (!has_whole_bytes_ || s % 2 != 0 || dropped_ > 0 || columns_ % 2 != 0 || columns_ < Block::kColumns ||
-        pairs < Block::kPairs) {
-      return false;
-    }
-    TILEWORK_WAY("nibbles: blocks");
+    TILEWORK_TAKES(Way::kNibbleBlocks);
     const uint8_t* source = panel_.source + s / 2;
     if (panel_.row_at == nullptr) {
       source += r * panel_.row_stride / 2;
@@ -140,7 +153,6 @@ class NibbleTiles {
       }
     };
     is_even_ ? move(Strided{panel_.column_stride / 2}) : move(Listed{list_});
-    return true;
   }
 
   int64_t place(int64_t s, int64_t r) const {
@@ -155,23 +167,23 @@ class NibbleTiles {
   }
 
   void move_bytes(int64_t pairs, uint8_t* destination) {
-    TILEWORK_WAY("nibbles: pairs of rows");
+    TILEWORK_TAKES(Way::kNibblePairs);
     const int64_t stride = panel_.column_stride / 2;
     if (pairs == 1 && is_even_ && stride == 1) {
       std::memcpy(destination, buffer_, static_cast<size_t>(columns_));
       return;
     }
-    const PanelShape shape{1, 1, pairs, columns_, true, is_even_, 0, dropped_, kRowBytes, stride};
-    PanelLeaves<Machine>::of(shape).run({.source = buffer_,
-                                         .destination = destination,
-                                         .unit_bytes = 1,
-                                         .column_step = 1,
-                                         .rows = pairs,
-                                         .dropped = dropped_,
-                                         .columns = columns_,
-                                         .row_stride = kRowBytes,
-                                         .column_at = is_even_ ? nullptr : list_,
-                                         .column_stride = stride});
+    const Panel bytes{.source = buffer_,
+                      .destination = destination,
+                      .unit_bytes = 1,
+                      .column_step = 1,
+                      .rows = pairs,
+                      .dropped = dropped_,
+                      .columns = columns_,
+                      .row_stride = kRowBytes,
+                      .column_at = is_even_ ? nullptr : list_,
+                      .column_stride = stride};
+    PanelLeaves<Machine>::of(bytes).run(bytes);
   }
 
   // A row without another one in its bytes.
@@ -198,20 +210,17 @@ class NibbleTiles {
 };
 
 template <class Machine>
-void move_nibble_tiles(const Panel& panel) {
-  NibbleTiles<Machine>(panel).run();
-}
-
-template <class Machine>
 struct NibbleLeaves {
-  static Leaf of(const PanelShape& shape) {
-    if (shape.unit_bytes != 1) return of_runs();
-    if (shape.columns >= kFewestNibbles) return {"pairs", move_nibble_tiles<Machine>};
-    return of_runs();
+  static Leaf of(const Panel& panel) {
+    if (panel.unit_bytes != 1 || panel.columns < kFewestNibbles) return of_runs();
+    return {[](const Panel& panel) { NibbleTiles<Machine>(panel).run(); },
+            [](const Panel& panel) { return NibbleTiles<Machine>(panel).way(); }};
   }
 
   // Of panels of one column, whose units may have any size.
-  static Leaf of_runs() { return {"runs", move_nibble_units}; }
+  static Leaf of_runs() {
+    return {move_nibble_units, [](const Panel&) { return Way::kNibbleUnits; }};
+  }
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "policy/thresholds.h"
 #include "reorder/leaf/any_tile.h"
 #include "reorder/leaf/panel_steps.h"
+#include "reorder/leaf/ways.h"
 
 namespace tilework {
 namespace {
@@ -99,16 +100,18 @@ void pack(const uint8_t* source, int64_t step, uint8_t* packed, int64_t count) {
 template <class Machine, class T>
 class PackedRows {
  public:
+  static Way way_of(const Panel& panel) {
+    return rows_a_unit(merged(panel)) > 1 ? Way::kMergedRows : Way::kPackedRows;
+  }
+
   static void move(const Panel& panel) {
     const Panel one = merged(panel);
-    const int64_t step = one.column_step / kSize;
-    const bool merges =
-        one.holes == 0 && one.zero_rows == 0 && one.column_at == nullptr && one.rows % step == 0;
+    const int64_t merged_rows = rows_a_unit(one);
     if constexpr (kSize <= 4) {
-      if (merges && step == 2) return move_by<2>(one);
+      if (merged_rows == 2) return move_by<2>(one);
     }
     if constexpr (kSize <= 2) {
-      if (merges && step == 4) return move_by<4>(one);
+      if (merged_rows == 4) return move_by<4>(one);
     }
     move_by<1>(one);
   }
@@ -117,9 +120,17 @@ class PackedRows {
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kBufferBytes = kPackedRowsBytes.value;
 
+  // Rows that become one row of wider units, of at most 8 bytes.
+  static int64_t rows_a_unit(const Panel& one) {
+    const int64_t step = one.column_step / kSize;
+    const bool merges = one.holes == 0 && one.zero_rows == 0 && one.column_at == nullptr;
+    const bool has_size = step == 2 ? kSize <= 4 : step == 4 && kSize <= 2;
+    return merges && has_size && one.rows % step == 0 ? step : 1;
+  }
+
   template <int kMerged>
   [[gnu::noinline]] static void move_by(const Panel one) {
-    TILEWORK_WAY(kMerged > 1 ? "sparse: merged rows" : "sparse: packed rows");
+    TILEWORK_TAKES(kMerged > 1 ? Way::kMergedRows : Way::kPackedRows);
     using Unit = typename MergedRows<T, kMerged>::Unit;
     alignas(kLineBytes) uint8_t buffer[kBufferBytes + kLineBytes];
     const int64_t high = at_most(one.rows, kMostPackedRows) / kMerged;

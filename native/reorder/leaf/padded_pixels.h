@@ -16,6 +16,7 @@
 #include "reorder/leaf/cache_lines.h"
 #include "reorder/leaf/registers.h"
 #include "reorder/leaf/tile.h"
+#include "reorder/leaf/ways.h"
 
 namespace tilework {
 namespace {
@@ -23,8 +24,16 @@ namespace {
 template <class T>
 class PaddedPixels {
  public:
-  // False where the tile is of another kind.
-  static bool run(const Tile& tile) { return fill_blocks(tile) || take_blocks_apart(tile); }
+  // kNone where the tile is of another kind.
+  static Way way_of(const Tile& tile) {
+    if (fills_blocks(tile)) return Way::kPaddedPixels;
+    return takes_blocks_apart(tile) ? Way::kPaddedPlanes : Way::kNone;
+  }
+
+  // By one of its ways.
+  static void run(Way way, const Tile& tile) {
+    way == Way::kPaddedPixels ? fill_blocks(tile) : take_blocks_apart(tile);
+  }
 
  private:
   static constexpr int64_t kSize = sizeof(T);
@@ -39,12 +48,15 @@ class PaddedPixels {
   // Pixels at the end whose 16 bytes reach behind the last block, of 8 bytes or more.
   static constexpr int64_t kMostTail = 2;
 
-  static bool fill_blocks(const Tile& tile) {
-    const int64_t valid = tile.rows - tile.zero_rows;
+  static bool fills_blocks(const Tile& tile) {
     const int64_t block = tile.rows * kSize;
     const bool is_dense = tile.destination_column == block && tile.columns >= kGroup;
-    if (!is_dense || valid > kMostPaddedChannels) return false;
-    return one_of<4, 8, 16, 32, 64, 128>(block, [&](auto bytes) {
+    return is_dense && tile.rows - tile.zero_rows <= kMostPaddedChannels && with_block(block, [](auto) {});
+  }
+
+  static void fill_blocks(const Tile& tile) {
+    const int64_t valid = tile.rows - tile.zero_rows;
+    with_block(tile.rows * kSize, [&](auto bytes) {
       if (tile.stores == Stores::kStreaming && is_aligned(tile.destination, 16)) {
         fill_all<decltype(bytes)::value, true>(tile, valid);
       } else {
@@ -53,19 +65,24 @@ class PaddedPixels {
     });
   }
 
-  // Reads 16 bytes at each pixel, or less than 16 of the hole behind it.
-  static bool take_blocks_apart(const Tile& tile) {
+  static bool takes_blocks_apart(const Tile& tile) {
     const bool is_few =
         tile.columns <= kMostPaddedChannels && tile.zero_rows == 0 && tile.rows >= kLine + kMostTail;
-    if (!is_few || tile.source_row <= kPixelBytes) return false;
-    return one_of<8, 16, 32, 64, 128>(tile.source_row,
-                                      [&](auto bytes) { take_all_apart<decltype(bytes)::value>(tile); });
+    return is_few && tile.source_row > kPixelBytes && with_block(tile.source_row, [](auto) {});
   }
 
-  // Calls body with the one that `bytes` is; false where it is none.
-  template <int64_t... kBlocks, class Body>
-  static bool one_of(int64_t bytes, Body body) {
-    return (... || is<kBlocks>(bytes, body));
+  // Reads 16 bytes at each pixel, or less than 16 of the hole behind it.
+  static void take_blocks_apart(const Tile& tile) {
+    with_block(tile.source_row, [&](auto bytes) {
+      if constexpr (bytes > kPixelBytes) take_all_apart<decltype(bytes)::value>(tile);
+    });
+  }
+
+  // Calls body with the size of a block of so many bytes; false where there is none.
+  template <class Body>
+  static bool with_block(int64_t bytes, Body body) {
+    return is<4>(bytes, body) || is<8>(bytes, body) || is<16>(bytes, body) || is<32>(bytes, body) ||
+           is<64>(bytes, body) || is<128>(bytes, body);
   }
 
   template <int64_t kBlock, class Body>
@@ -79,7 +96,8 @@ class PaddedPixels {
 
   template <int64_t kBlock, bool kStreams>
   [[gnu::noinline]] static void fill_all(const Tile tile, int64_t valid) {
-    TILEWORK_WAY(kStreams ? "padded pixels: filled, streamed" : "padded pixels: filled");
+    TILEWORK_TAKES(Way::kPaddedPixels);
+    if (kStreams) TILEWORK_WAY("padded pixels: streamed");
     int64_t p = 0;
     LinePrefetcher<false> prefetch_next = next_tile(tile, valid);
     for (; p + kGroup <= tile.columns; p += kGroup) {
@@ -178,7 +196,7 @@ class PaddedPixels {
   // alone.
   template <int64_t kBlock>
   [[gnu::noinline]] static void take_all_apart(const Tile tile) {
-    TILEWORK_WAY("padded pixels: taken apart");
+    TILEWORK_TAKES(Way::kPaddedPlanes);
     constexpr int64_t kTail = kBlock < 16 ? kMostTail : 1;
     const int64_t pixels = tile.rows - kTail;
     for (int64_t p = pixels; p < tile.rows; ++p) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "reorder/leaf/tile.h"
 #include "reorder/plan/panel.h"
 
 namespace tilework {
@@ -35,6 +36,12 @@ bool merge_step(Panel& panel, Steps& step) {
   merge_step(one, one.inner);
   if (merge_step(one, one.outer)) merge_step(one, one.inner);
   return one;
+}
+
+// One step of a merged panel.
+[[maybe_unused]] Tile tile_of(const Panel& one, const uint8_t* source, uint8_t* destination) {
+  return {source,        destination,    one.columns,       one.rows,
+          one.zero_rows, one.row_stride, one.column_stride, one.stores};
 }
 
 template <class Body>

@@ -23,7 +23,6 @@ class RunChain {
   // that are too many for that, each pass reads as many places as processors follow. Runs of whole lines that
   // stay in the caches gain nothing.
   static void move(const EvenRuns& runs, const Chain& chain) {
-    TILEWORK_WAY("runs: chain");
     const bool streams = runs.stores == Stores::kStreaming;
     const int64_t run = runs.bytes;
     const int64_t a_line = kLineBytes / std::gcd(kLineBytes, run);

@@ -10,12 +10,16 @@
 #include "reorder/leaf/even_runs.h"
 #include "reorder/leaf/run_chain.h"
 #include "reorder/leaf/run_copy.h"
+#include "reorder/leaf/ways.h"
 
 namespace tilework {
 namespace {
 
 struct RunKernel {
+  static Way way_of(const EvenRuns& runs) { return streams(runs) ? Way::kStreamedRuns : Way::kRuns; }
+
   static void move(const EvenRuns& runs) {
+    TILEWORK_TAKES(way_of(runs));
     switch (runs.bytes) {
       case 16:
         return move_fixed<16>(runs);
@@ -31,15 +35,23 @@ struct RunKernel {
   }
 
  private:
+  static constexpr bool is_fixed(int64_t bytes) {
+    return bytes == 16 || bytes == 32 || bytes == 64 || bytes == 128;
+  }
+
+  static bool streams(const EvenRuns& runs) {
+    if (runs.stores != Stores::kStreaming) return false;
+    if (!is_fixed(runs.bytes)) return runs.bytes >= kLongRunBytes;
+    // Shorter runs fill lines together where they lie side by side.
+    const bool is_dense = runs.destination_step == runs.bytes;
+    const bool fills_lines = runs.bytes % kLineBytes == 0 || (is_dense && runs.bytes % kVectorBytes == 0);
+    return fills_lines && are_runs_aligned(runs, std::min(runs.bytes, kLineBytes));
+  }
+
   // The compiler unrolls runs of a known size.
   template <int64_t kBytes>
   static void move_fixed(const EvenRuns& runs) {
-    // Shorter runs fill lines together where they lie side by side.
-    const bool is_dense = runs.destination_step == kBytes;
-    const bool fills_lines = kBytes % kLineBytes == 0 || (is_dense && kBytes % kVectorBytes == 0);
-    if (runs.stores == Stores::kStreaming && fills_lines &&
-        are_runs_aligned(runs, std::min(kBytes, kLineBytes))) {
-      TILEWORK_WAY("runs: fixed, streamed");
+    if (streams(runs)) {
       each_column(runs, [](uint8_t* to, const uint8_t* from) { stream_whole<kBytes>(to, from); });
     } else if constexpr (kBytes < kVectorBytes) {
       TILEWORK_WAY("runs: fixed, half a vector");
@@ -61,7 +73,7 @@ struct RunKernel {
 
   static void move_any(const EvenRuns& runs) {
     TILEWORK_WAY("runs: any size");
-    const Stores stores = runs.bytes >= kLongRunBytes ? runs.stores : Stores::kCached;
+    const Stores stores = streams(runs) ? Stores::kStreaming : Stores::kCached;
     each_column(runs, [&](uint8_t* to, const uint8_t* from) { copy_run(to, from, runs.bytes, stores); });
   }
 

@@ -14,13 +14,34 @@ namespace {
 
 // Ways to move a tile that are not register blocks alone, special ones first.
 template <class T>
-struct SpecialTiles : Channels<T, PixelGroups<T>> {
-  static bool run(const Tile& tile) {
+struct SpecialTiles {
+  // kNone where the tile is of another kind.
+  static Way way_of(const Tile& tile) {
     if constexpr (sizeof(T) <= 4) {
-      if (PaddedPixels<T>::run(tile)) return true;
+      const Way way = PaddedPixels<T>::way_of(tile);
+      if (way != Way::kNone) return way;
     }
-    if (StreamedBlocks<T>::run(tile)) return true;
-    return Channels<T, PixelGroups<T>>::run(tile);
+    if (StreamedBlocks<T>::fits(tile)) return Way::kStreamedBlocks;
+    return Channels<T, PixelGroups<T>>::way_of(tile);
+  }
+
+  // False where the way is none of its own.
+  static bool run(Way way, const Tile& tile) {
+    switch (way) {
+      case Way::kPaddedPixels:
+      case Way::kPaddedPlanes:
+        if constexpr (sizeof(T) <= 4) PaddedPixels<T>::run(way, tile);
+        return true;
+      case Way::kStreamedBlocks:
+        StreamedBlocks<T>::run(tile);
+        return true;
+      case Way::kInterleavedPixels:
+      case Way::kDividedPixels:
+        Channels<T, PixelGroups<T>>::run(way, tile);
+        return true;
+      default:
+        return false;
+    }
   }
 };
 

@@ -16,6 +16,7 @@
 #include "reorder/leaf/blocks.h"
 #include "reorder/leaf/registers.h"
 #include "reorder/leaf/tile.h"
+#include "reorder/leaf/ways.h"
 
 namespace tilework {
 namespace {
@@ -23,27 +24,24 @@ namespace {
 template <class T, class Load = PlainLoad<T>>
 class StreamedBlocks {
  public:
-  // False where the tile is of another kind.
-  static bool run(const Tile& tile) {
+  static bool fits(const Tile& tile) {
     const int64_t block = tile.rows * kSize;
     const bool is_dense =
         tile.destination_column == block && tile.zero_rows == 0 && is_aligned(tile.destination, 16);
     if (tile.stores != Stores::kStreaming || !is_dense || tile.columns < kStrip) return false;
-    switch (block) {
+    return block == 16 || block == 32 || block == 64 || block == 128;
+  }
+
+  static void run(const Tile& tile) {
+    switch (tile.rows * kSize) {
       case 16:
-        run_strips<16>(tile);
-        return true;
+        return run_strips<16>(tile);
       case 32:
-        run_strips<32>(tile);
-        return true;
+        return run_strips<32>(tile);
       case 64:
-        run_strips<64>(tile);
-        return true;
-      case 128:
-        run_strips<128>(tile);
-        return true;
+        return run_strips<64>(tile);
       default:
-        return false;
+        return run_strips<128>(tile);
     }
   }
 
@@ -59,7 +57,7 @@ class StreamedBlocks {
   // The last strip overlaps the one before, which leaves it aligned.
   template <int64_t kBlock>
   [[gnu::noinline]] static void run_strips(const Tile tile) {
-    TILEWORK_WAY("streamed blocks");
+    TILEWORK_TAKES(Way::kStreamedBlocks);
     for (int64_t c = 0; c < tile.columns; c += kStrip) {
       const int64_t first = std::min(c, tile.columns - kStrip);
       const uint8_t* from = tile.source + first * kSourceSize;

@@ -14,19 +14,30 @@
 namespace tilework {
 namespace {
 
-struct StreamedLanes : NoChannels {
-  // False where the tile is of another kind.
-  static bool run(const Tile& tile) {
-    if (tile.stores != Stores::kStreaming || tile.zero_rows > 0) return false;
-    if (!is_aligned(tile.destination, kLineBytes)) return false;
-    if (tile.destination_column == tile.rows * kUnit && tile.rows % 2 == 0 && tile.rows <= kFollowedLanes) {
-      tile.rows > 2 ? put_together<true>(tile) : put_together<false>(tile);
-      return true;
-    }
+struct StreamedLanes {
+  // kNone where the tile is of another kind.
+  static Way way_of(const Tile& tile) {
+    if (tile.stores != Stores::kStreaming || tile.zero_rows > 0) return Way::kNone;
+    if (!is_aligned(tile.destination, kLineBytes)) return Way::kNone;
+    if (tile.destination_column == tile.rows * kUnit && tile.rows % 2 == 0 && tile.rows <= kFollowedLanes)
+      return Way::kJoinedLanes;
     const bool has_lines = tile.destination_column % kLineBytes == 0 && tile.rows >= kUnitsOfLine;
-    if (!has_lines || tile.columns > kFollowedLanes || tile.source_row > kNearLaneBytes) return false;
-    take_apart(tile);
-    return true;
+    if (!has_lines || tile.columns > kFollowedLanes || tile.source_row > kNearLaneBytes) return Way::kNone;
+    return Way::kDividedLanes;
+  }
+
+  // False where the way is none of its own.
+  static bool run(Way way, const Tile& tile) {
+    switch (way) {
+      case Way::kJoinedLanes:
+        tile.rows > 2 ? put_together<true>(tile) : put_together<false>(tile);
+        return true;
+      case Way::kDividedLanes:
+        take_apart(tile);
+        return true;
+      default:
+        return false;
+    }
   }
 
  private:
@@ -37,7 +48,7 @@ struct StreamedLanes : NoChannels {
   // times as long with two.
   template <bool kPrefetches>
   [[gnu::noinline]] static void put_together(const Tile tile) {
-    TILEWORK_WAY("streamed lanes: put together");
+    TILEWORK_TAKES(Way::kJoinedLanes);
     uint8_t* to = tile.destination;
     for (int64_t c = 0; c < tile.columns; ++c) {
       const uint8_t* from = tile.source + c * kUnit;
@@ -55,7 +66,7 @@ struct StreamedLanes : NoChannels {
 
   // A line of each column in turn.
   [[gnu::noinline]] static void take_apart(const Tile tile) {
-    TILEWORK_WAY("streamed lanes: taken apart");
+    TILEWORK_TAKES(Way::kDividedLanes);
     const int64_t whole = tile.rows / kUnitsOfLine * kUnitsOfLine;
     for (int64_t r = 0; r < whole; r += kUnitsOfLine) {
       for (int64_t c = 0; c < tile.columns; ++c) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "memory/streaming_copy.h"
+#include "reorder/leaf/ways.h"
 
 namespace tilework {
 
@@ -23,8 +24,8 @@ struct Steps {
 // Unit (r, c) moves from source + row_at[r] + c * column_step to destination + r * unit + column_at[c]. Where
 // a list is null, its offsets are multiples of a stride.
 struct Panel {
-  const uint8_t* source;
-  uint8_t* destination;
+  const uint8_t* source = nullptr;
+  uint8_t* destination = nullptr;
   int64_t unit_bytes;
   int64_t column_step;
   int64_t rows;
@@ -46,45 +47,35 @@ struct Panel {
   Steps inner = {};
   Steps outer = {};
   Stores stores = Stores::kCached;
-  // Where the panel begins, if elements have 4 bits, and so no address of their own, or change their type:
-  // `source` is the storage then, and `destination` the range that is written.
+  // Where the panel begins. If elements have 4 bits, and so no address of their own, or change their type,
+  // `source` is the storage, and `destination` the range that is written.
   int64_t source_offset = 0;
   int64_t destination_offset = 0;
   // Of `destination` itself in the whole destination, for conversions that depend on an element's position.
   int64_t origin = 0;
 };
 
-// Moves all steps of a panel.
-using PanelLeaf = void (*)(const Panel&);
-
 struct Leaf {
-  const char* name;
-  PanelLeaf run;
+  // Moves all steps of a panel.
+  void (*run)(const Panel&);
+  // How: by the same decisions, for the places where the panel begins.
+  Way (*way_of)(const Panel&);
 };
 
-// Extents of a panel of one guard state, from which its leaf is chosen.
-struct PanelShape {
-  int64_t unit_bytes;
-  int64_t column_step;
-  int64_t rows;
-  int64_t columns;
-  bool has_even_rows;
-  bool has_even_columns;
-  // Rows without a source, and columns that are dropped.
-  int64_t holes;
-  int64_t dropped;
-  // Source distance of neighbouring rows, and destination distance of neighbouring columns, where even.
-  int64_t row_stride;
-  int64_t column_stride;
+// A panel and what moves it.
+struct PanelMove {
+  Panel panel;
+  Leaf leaf;
 };
 
 // The leaves of one instruction set.
 struct Leaves {
-  Leaf (*of)(const PanelShape& shape);
+  // By the extents, distances and lists of a panel, wherever it begins.
+  Leaf (*of)(const Panel& panel);
   // Of panels of one column, whose units may have any size.
   Leaf (*of_runs)();
   // The same of 4-bit elements.
-  Leaf (*of_nibbles)(const PanelShape& shape);
+  Leaf (*of_nibbles)(const Panel& panel);
   Leaf (*of_nibble_runs)();
   // Copies whole cache lines with streaming stores; null if the instruction set has none.
   void (*stream_lines)(uint8_t* destination, const uint8_t* source, int64_t bytes) = nullptr;

@@ -9,7 +9,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "layout/loop_nest.h"
-#include "policy/cost_model.h"
+#include "policy/stores.h"
 #include "reorder/cast/fused_cast.h"
 #include "reorder/kernels.h"
 
@@ -228,6 +228,13 @@ std::string ReorderPlan::reason() const {
         "; " + std::to_string(nests_.size()) + " nests, as a layout stores a part of the tensor differently";
   }
   return reason;
+}
+
+WayShares ReorderPlan::ways(Stores stores) const {
+  if (cast_) return cast_->ways(stores);
+  WayShares shares;
+  for (const auto& program : programs_) program->add_ways(stores, shares);
+  return shares;
 }
 
 void ReorderPlan::check_range(int64_t begin, int64_t end) const {

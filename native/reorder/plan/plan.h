@@ -93,6 +93,9 @@ class ReorderPlan {
   // The moves and casts of a plan that casts, whose own nests are none; else null.
   const FusedCast* cast() const { return cast_.get(); }
   std::string reason() const;
+  // Destination bytes by the way in which leaves move them; none where the destination is a copy. Of very
+  // many panels the first ones are asked.
+  WayShares ways(Stores stores) const;
 
   // Ranges of the destination begin and end at multiples of this many bytes, or end with the storage.
   int64_t range_quantum() const;

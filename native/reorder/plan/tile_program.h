@@ -12,6 +12,7 @@
 #include "memory/streaming_copy.h"
 #include "reorder/cast/panel_conversion.h"
 #include "reorder/plan/footprint.h"
+#include "reorder/plan/tile_sinks.h"
 #include "reorder/plan/tile_state.h"
 
 namespace tilework {
@@ -27,12 +28,6 @@ struct OuterRange {
   std::array<Iterations, kMostLevels> of_level{};
 };
 
-// A panel that begins at its offsets, wherever the storages are.
-struct PlannedPanel {
-  Panel panel;
-  PanelLeaf run;
-};
-
 class TileProgram {
  public:
   // Elements of 4, 8, 16, 32, 64 or 128 bits. Where `conversion` is set they change their type on the way;
@@ -45,7 +40,7 @@ class TileProgram {
 
   // Writes destination bytes [begin, end) to `destination`.
   void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores,
-           OuterRange range) const;
+           const OuterRange& range) const;
 
   // The same for all of the destination where the loops of the nest begin at `position`.
   void run_at(const TilePosition& position, const uint8_t* source, uint8_t* destination) const;
@@ -65,13 +60,20 @@ class TileProgram {
   const Leaves& leaves() const { return context_.leaves; }
   // The same program with the leaves of another instruction set.
   std::shared_ptr<const TileProgram> with(const Leaves& leaves) const;
-  // The tile and its leaf: "16 x 16 units of 4 bytes at a time (even)".
+  // The tile: "16 x 16 units of 4 bytes at a time".
   std::string summary() const;
+  // Adds the ways in which a run of the whole destination moves its panels, of very many the first ones.
+  void add_ways(Stores stores, WayShares& shares) const;
   // Memory of the program itself.
   int64_t footprint() const;
 
  private:
-  friend class TileRun;
+  friend class TileWalk;
+
+  std::vector<PanelMove> all_panels() const;
+  template <class Body>
+  void with_sink(const uint8_t* source, uint8_t* destination, int64_t begin, Body body) const;
+
   LoopNest nest_;
   int element_bits_;
   int64_t destination_bytes_;
@@ -89,7 +91,7 @@ class TileProgram {
   // States of the tile that a walk finds, as far as they were foreseen; a run builds the others itself.
   std::vector<std::shared_ptr<const TileState>> states_;
   // All that a run of the whole destination moves, if that is a few panels; else none.
-  std::vector<PlannedPanel> panels_;
+  std::vector<PanelMove> panels_;
 };
 
 }  // namespace tilework

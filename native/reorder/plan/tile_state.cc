@@ -19,19 +19,20 @@ class StateBuilder {
   StateBuilder(const TileContext& context, const TilePosition& position)
       : context_(context), nest_(context.nest), tiling_(context.tiling), position_(position) {}
 
-  void build(TileState& state, bool hole) {
-    EdgeList rows = expand(tiling_.rows, position_.row_block);
-    EdgeList columns = expand(tiling_.columns, position_.column_block);
-    state.rows = filter(rows, tiling_.columns, hole, true);
-    state.columns = filter(columns, tiling_.rows, hole, false);
-    state.span = span_of(state);
-    std::stable_sort(state.rows.begin(), state.rows.end(),
+  TileState build(bool hole) {
+    rows_ = filter(expand(tiling_.rows, position_.row_block), tiling_.columns, hole, true);
+    columns_ = filter(expand(tiling_.columns, position_.column_block), tiling_.rows, hole, false);
+    state_.units = static_cast<int64_t>(rows_.size() * columns_.size());
+    state_.span = span();
+    std::stable_sort(rows_.begin(), rows_.end(),
                      [](const Entry& a, const Entry& b) { return a.destination < b.destination; });
-    std::stable_sort(state.columns.begin(), state.columns.end(), [](const Entry& a, const Entry& b) {
+    std::stable_sort(columns_.begin(), columns_.end(), [](const Entry& a, const Entry& b) {
       return std::pair(!a.has_source, a.source) < std::pair(!b.has_source, b.source);
     });
-    add_panels(state);
-    state.scatters_columns = scatters_columns(state);
+    columns_ = with_gaps(columns_);
+    add_panels();
+    state_.scatters_columns = scatters_columns();
+    return std::move(state_);
   }
 
  private:
@@ -66,20 +67,19 @@ class StateBuilder {
     return list;
   }
 
-  int64_t span_of(const TileState& state) const {
+  int64_t span() const {
     const auto last = [](const std::vector<Entry>& list) {
       int64_t most = 0;
       for (const Entry& entry : list) most = std::max(most, entry.destination);
       return most;
     };
-    return last(state.rows) + last(state.columns) + tiling_.unit_bytes;
+    return last(rows_) + last(columns_) + tiling_.unit_bytes;
   }
 
-  bool scatters_columns(const TileState& state) const {
-    const auto units = static_cast<int64_t>(state.rows.size() * state.columns.size());
-    return units * tiling_.unit_bytes == state.span &&
-           std::none_of(state.panels.begin(), state.panels.end(),
-                        [](const StatePanel& panel) { return panel.shape.has_even_columns; });
+  bool scatters_columns() const {
+    return state_.units * tiling_.unit_bytes == state_.span &&
+           std::none_of(state_.panels.begin(), state_.panels.end(),
+                        [](const PanelMove& move) { return move.panel.column_at == nullptr; });
   }
 
   // Entries that are written. Guards that the other list advances are the other list's.
@@ -120,6 +120,7 @@ class StateBuilder {
   struct Run {
     size_t first;
     size_t last;
+    int64_t size() const { return static_cast<int64_t>(last - first); }
   };
 
   std::vector<Run> runs_of(const std::vector<Entry>& list, int64_t Entry::*own, int64_t step,
@@ -154,61 +155,63 @@ class StateBuilder {
     return all;
   }
 
-  void add_panels(TileState& state) const {
-    state.panel_columns = with_gaps(state.columns);
-    const std::vector<Run> rows = runs_of(state.rows, &Entry::destination, tiling_.unit_bytes, true);
-    const std::vector<Run> columns = runs_of(state.panel_columns, &Entry::source, tiling_.column_step, false);
+  void add_panels() {
+    const std::vector<Run> rows = runs_of(rows_, &Entry::destination, tiling_.unit_bytes, true);
+    const std::vector<Run> columns = runs_of(columns_, &Entry::source, tiling_.column_step, false);
     for (const Run& column : columns) {
       for (const Run& row : rows) {
-        if (state.panel_columns[column.first].has_source) {
-          add_panel(state, row, column);
+        if (columns_[column.first].has_source) {
+          add_rows_with_zeros(row, column);
         } else {
-          for (size_t c = column.first; c < column.last; ++c) {
-            add_zeros(state, state.panel_columns[c].destination + state.rows[row.first].destination,
-                      static_cast<int64_t>(row.last - row.first) * tiling_.unit_bytes);
-          }
+          add_zero_columns(column, rows_[row.first].destination, row.size());
         }
       }
     }
   }
 
   // The distance of all neighbours, if it is the same.
-  static bool is_even(const std::vector<Entry>& list, size_t first, size_t last, int64_t Entry::*other,
+  static bool is_even(const std::vector<Entry>& list, const Run& run, int64_t Entry::*other,
                       int64_t& stride) {
-    stride = last - first > 1 ? list[first + 1].*other - list[first].*other : 0;
-    for (size_t i = first + 1; i < last; ++i) {
+    stride = run.last - run.first > 1 ? list[run.first + 1].*other - list[run.first].*other : 0;
+    for (size_t i = run.first + 1; i < run.last; ++i) {
       if (list[i].*other - list[i - 1].*other != stride) return false;
     }
     return true;
   }
 
-  void add_panel(TileState& state, const Run& row, const Run& column) const {
-    const auto& rows = state.rows;
-    size_t valid_last = row.last;
-    while (valid_last > row.first && !rows[valid_last - 1].has_source) --valid_last;
-    size_t valid_first = row.first;
-    while (valid_first < valid_last && !rows[valid_first].has_source) ++valid_first;
-    const size_t zeros_before = valid_last == row.first ? row.last - row.first : valid_first - row.first;
-    if (zeros_before > 0) {
-      add_zero_columns(state, column, rows[row.first].destination,
-                       static_cast<int64_t>(zeros_before) * tiling_.unit_bytes);
-    }
-    if (valid_first < valid_last)
-      add_whole_panel(state, {valid_first, valid_last}, row.last - valid_last, column);
-  }
-
-  static void add_zero_columns(TileState& state, const Run& column, int64_t row, int64_t bytes) {
-    for (size_t c = column.first; c < column.last; ++c) {
-      const int64_t destination = state.panel_columns[c].destination;
-      if (destination != kDropped) add_zeros(state, destination + row, bytes);
-    }
-  }
-
-  static void add_zeros(TileState& state, int64_t destination, int64_t bytes) {
-    if (!state.zeros.empty() && state.zeros.back().destination + state.zeros.back().bytes == destination) {
-      state.zeros.back().bytes += bytes;
+  // Rows without a source before the first one with a source become zeros; those behind the last one belong
+  // to the panel.
+  void add_rows_with_zeros(const Run& row, const Run& column) {
+    Run valid = row;
+    while (valid.last > row.first && !rows_[valid.last - 1].has_source) --valid.last;
+    while (valid.first < valid.last && !rows_[valid.first].has_source) ++valid.first;
+    if (valid.size() == 0) valid.first = row.last;
+    add_zero_columns(column, rows_[row.first].destination, static_cast<int64_t>(valid.first - row.first));
+    if (valid.first >= valid.last) return;
+    const auto zero_rows = static_cast<int64_t>(row.last - valid.last);
+    const bool is_run =
+        valid.size() > 1 && rows_[valid.first + 1].source == rows_[valid.first].source + tiling_.unit_bytes;
+    if (column.size() == 1 && (is_run || tiling_.has_guarded_run)) {
+      add_runs(valid, zero_rows, columns_[column.first]);
     } else {
-      state.zeros.push_back({destination, bytes});
+      add_panel(valid, zero_rows, column);
+    }
+  }
+
+  void add_zero_columns(const Run& column, int64_t row, int64_t units) {
+    if (units == 0) return;
+    for (size_t c = column.first; c < column.last; ++c) {
+      if (columns_[c].destination != kDropped)
+        add_zeros(columns_[c].destination + row, units * tiling_.unit_bytes);
+    }
+  }
+
+  void add_zeros(int64_t destination, int64_t bytes) {
+    auto& zeros = state_.zeros;
+    if (!zeros.empty() && zeros.back().destination + zeros.back().bytes == destination) {
+      zeros.back().bytes += bytes;
+    } else {
+      zeros.push_back({destination, bytes});
     }
   }
 
@@ -218,22 +221,28 @@ class StateBuilder {
     int64_t bytes;
   };
 
-  // Runs of rows that the source keeps together, of a tile of one column.
-  void add_runs(TileState& state, const Run& row, size_t zero_rows, size_t column) const {
-    const auto& rows = state.rows;
+  // Runs that the source keeps together. Rows without a source become zeros.
+  std::vector<SourceRun> source_runs(const Run& row, const Entry& column) {
     const int64_t unit = tiling_.unit_bytes;
     std::vector<SourceRun> runs;
     for (size_t r = row.first; r < row.last; ++r) {
-      const int64_t destination = rows[r].destination + state.panel_columns[column].destination;
-      if (!rows[r].has_source) {
-        add_zeros(state, destination, unit);
-      } else if (!runs.empty() && rows[r].source == runs.back().source + runs.back().bytes &&
+      const int64_t destination = rows_[r].destination + column.destination;
+      if (!rows_[r].has_source) {
+        add_zeros(destination, unit);
+      } else if (!runs.empty() && rows_[r].source == runs.back().source + runs.back().bytes &&
                  destination == runs.back().destination + runs.back().bytes) {
         runs.back().bytes += unit;
       } else {
-        runs.push_back({rows[r].source, destination, unit});
+        runs.push_back({rows_[r].source, destination, unit});
       }
     }
+    return runs;
+  }
+
+  // The rows of a tile of one column.
+  void add_runs(const Run& row, int64_t zero_rows, const Entry& column) {
+    const std::vector<SourceRun> runs = source_runs(row, column);
+    const int64_t zero_bytes = zero_rows * tiling_.unit_bytes;
     for (size_t first = 0; first < runs.size();) {
       // Runs of one size and distance, and a shorter one behind them.
       size_t last = first + 1;
@@ -244,68 +253,71 @@ class StateBuilder {
                runs[i].destination == runs[i - 1].destination + bytes;
       };
       while (goes_on(last) && runs[last].bytes == bytes) ++last;
-      StatePanel panel{};
-      panel.source = runs[first].source + state.panel_columns[column].source;
-      panel.destination = runs[first].destination;
-      panel.shape = {bytes, bytes, static_cast<int64_t>(last - first), 1, true, true, 0, 0, stride, 0};
+      Panel panel{.unit_bytes = bytes,
+                  .column_step = bytes,
+                  .rows = static_cast<int64_t>(last - first),
+                  .columns = 1,
+                  .row_stride = stride,
+                  .source_offset = runs[first].source + column.source,
+                  .destination_offset = runs[first].destination};
       if (goes_on(last) && runs[last].bytes < bytes) panel.rest_bytes = runs[last++].bytes;
-      if (last == runs.size() && last == 1) panel.zero_bytes = static_cast<int64_t>(zero_rows) * unit;
-      panel.leaf = context_.has_nibbles ? context_.leaves.of_nibble_runs() : context_.leaves.of_runs();
-      state.panels.push_back(panel);
+      if (runs.size() == 1) panel.zero_bytes = zero_bytes;
+      const Leaves& leaves = context_.leaves;
+      state_.panels.push_back({panel, context_.has_nibbles ? leaves.of_nibble_runs() : leaves.of_runs()});
       first = last;
     }
-    if (zero_rows > 0 && runs.size() > 1) {
-      add_zeros(state, rows[row.last - 1].destination + unit + state.panel_columns[column].destination,
-                static_cast<int64_t>(zero_rows) * unit);
-    }
+    if (zero_rows > 0 && runs.size() > 1)
+      add_zeros(rows_[row.last - 1].destination + tiling_.unit_bytes + column.destination, zero_bytes);
   }
 
-  void add_whole_panel(TileState& state, const Run& row, size_t zero_rows, const Run& column) const {
-    const auto& rows = state.rows;
-    const auto& columns = state.panel_columns;
-    const bool is_run =
-        row.last - row.first > 1 && rows[row.first + 1].source == rows[row.first].source + tiling_.unit_bytes;
-    if (column.last - column.first == 1 && (is_run || tiling_.has_guarded_run)) {
-      add_runs(state, row, zero_rows, column.first);
-      return;
-    }
-    StatePanel panel{};
-    panel.source = rows[row.first].source + columns[column.first].source;
-    panel.destination = rows[row.first].destination + columns[column.first].destination;
-    panel.shape.unit_bytes = tiling_.unit_bytes;
-    panel.shape.column_step = tiling_.column_step;
-    panel.shape.rows = static_cast<int64_t>(row.last - row.first + zero_rows);
-    panel.zero_rows = static_cast<int64_t>(zero_rows);
-    panel.shape.columns = static_cast<int64_t>(column.last - column.first);
-    panel.shape.has_even_rows = is_even(rows, row.first, row.last, &Entry::source, panel.shape.row_stride);
-    for (size_t c = column.first; c < column.last; ++c)
-      panel.shape.dropped += columns[c].destination == kDropped;
-    panel.shape.has_even_columns =
-        panel.shape.dropped == 0 &&
-        is_even(columns, column.first, column.last, &Entry::destination, panel.shape.column_stride);
-    panel.row_list = state.row_lists.size();
-    panel.column_list = state.column_lists.size();
-    for (size_t r = row.first; r < row.last; ++r) {
-      state.row_lists.push_back(rows[r].has_source ? rows[r].source - rows[row.first].source : kNoSource);
-      panel.shape.holes += !rows[r].has_source;
-    }
-    if (panel.shape.holes > 0) panel.shape.has_even_rows = false;
-    panel.shape.holes += static_cast<int64_t>(zero_rows);
-    for (size_t r = 0; r < zero_rows; ++r) state.row_lists.push_back(kNoSource);
+  void add_panel(const Run& row, int64_t zero_rows, const Run& column) {
+    const Entry& first_row = rows_[row.first];
+    const Entry& first_column = columns_[column.first];
+    Panel panel{.unit_bytes = tiling_.unit_bytes,
+                .column_step = tiling_.column_step,
+                .rows = row.size() + zero_rows,
+                .zero_rows = zero_rows,
+                .holes = zero_rows,
+                .columns = column.size(),
+                .source_offset = first_row.source + first_column.source,
+                .destination_offset = first_row.destination + first_column.destination};
+    for (size_t r = row.first; r < row.last; ++r) panel.holes += !rows_[r].has_source;
+    for (size_t c = column.first; c < column.last; ++c) panel.dropped += columns_[c].destination == kDropped;
+    const bool has_even_rows = is_even(rows_, row, &Entry::source, panel.row_stride);
+    if (!has_even_rows || panel.holes > zero_rows) panel.row_at = list_rows(row, zero_rows);
+    const bool has_even_columns =
+        panel.dropped == 0 && is_even(columns_, column, &Entry::destination, panel.column_stride);
+    if (!has_even_columns) panel.column_at = list_columns(column);
+    const Leaves& leaves = context_.leaves;
+    state_.panels.push_back({panel, context_.has_nibbles ? leaves.of_nibbles(panel) : leaves.of(panel)});
+  }
+
+  const int64_t* list_rows(const Run& row, int64_t zero_rows) {
+    std::vector<int64_t> list;
+    for (size_t r = row.first; r < row.last; ++r)
+      list.push_back(rows_[r].has_source ? rows_[r].source - rows_[row.first].source : kNoSource);
+    list.insert(list.end(), static_cast<size_t>(zero_rows), kNoSource);
+    return state_.lists.emplace_back(std::move(list)).data();
+  }
+
+  const int64_t* list_columns(const Run& column) {
+    std::vector<int64_t> list;
+    const int64_t first = columns_[column.first].destination;
     for (size_t c = column.first; c < column.last; ++c) {
-      const bool is_dropped = columns[c].destination == kDropped;
-      state.column_lists.push_back(is_dropped ? kDropped
-                                              : columns[c].destination - columns[column.first].destination);
+      const int64_t at = columns_[c].destination;
+      list.push_back(at == kDropped ? kDropped : at - first);
     }
-    panel.leaf =
-        context_.has_nibbles ? context_.leaves.of_nibbles(panel.shape) : context_.leaves.of(panel.shape);
-    state.panels.push_back(panel);
+    return state_.lists.emplace_back(std::move(list)).data();
   }
 
   const TileContext& context_;
   const LoopNest& nest_;
   const Tiling& tiling_;
   const TilePosition& position_;
+  TileState state_;
+  std::vector<Entry> rows_;
+  // With those that lie in gaps of the source.
+  std::vector<Entry> columns_;
 };
 
 }  // namespace
@@ -352,9 +364,8 @@ StateKey key_of(const TileContext& context, const TilePosition& position, bool i
 }
 
 TileState build_state(const TileContext& context, const TilePosition& position, bool in_hole) {
-  TileState state;
+  TileState state = StateBuilder(context, position).build(in_hole);
   state.key = key_of(context, position, in_hole);
-  StateBuilder(context, position).build(state, in_hole);
   return state;
 }
 

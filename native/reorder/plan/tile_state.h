@@ -53,19 +53,6 @@ struct EdgeList {
   std::vector<std::vector<int64_t>> looked_up;
 };
 
-struct StatePanel {
-  int64_t source;
-  int64_t destination;
-  PanelShape shape;
-  int64_t zero_rows;
-  int64_t rest_bytes;
-  int64_t zero_bytes;
-  // Into offsets of the state; unused where even.
-  size_t row_list;
-  size_t column_list;
-  Leaf leaf;
-};
-
 struct ZeroRun {
   int64_t destination;
   int64_t bytes;
@@ -87,14 +74,13 @@ struct StateKey {
 
 struct TileState {
   StateKey key;
-  std::vector<StatePanel> panels;
+  // They begin at their offsets from the start of the tile.
+  std::vector<PanelMove> panels;
   std::vector<ZeroRun> zeros;
-  std::vector<int64_t> row_lists;
-  std::vector<int64_t> column_lists;
-  std::vector<Entry> rows;
-  std::vector<Entry> columns;
-  // The columns that panels have: with those that lie in gaps.
-  std::vector<Entry> panel_columns;
+  // Places of rows and columns, to which panels point.
+  std::vector<std::vector<int64_t>> lists;
+  // Rows times columns.
+  int64_t units = 0;
   // Bytes from the start of the tile in the destination to its last one.
   int64_t span = 0;
   // Listed columns, which lie anywhere in the span, fill all of it: streaming stores would complete lines of
