@@ -143,6 +143,7 @@ export { type CastLosses, castLosses } from './tensor/cast_losses.js'
 export { type ConcatOptions, concat, stack } from './tensor/concat.js'
 export { type DigestOptions, digest } from './tensor/digest.js'
 export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
+export { explain, type TensorExplanation } from './tensor/explain.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export {
   type ImageToTensorOptions,

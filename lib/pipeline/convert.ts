@@ -12,6 +12,7 @@ import { mapTensors } from '../formats/tensor_list.js'
 import type { OnnxModel } from '../models/onnx/index.js'
 import type { TmfileModel } from '../models/tmfile/index.js'
 import { type CastLosses, castLosses, mayLoseMany } from '../tensor/cast_losses.js'
+import { explain, type TensorExplanation } from '../tensor/explain.js'
 import { isPlain } from '../tensor/plain_storage.js'
 import { reorder } from '../tensor/reorder.js'
 import type { Tensor } from '../tensor/tensor.js'
@@ -58,6 +59,8 @@ export type ConvertOptions = TensorChanges &
     readonly quantizeTo?: ValueQuantization
     /** Counts the numbers that a cast to `dtype` destroys. Large tensors are counted where samples show losses. */
     readonly countLosses?: boolean
+    /** Says how each tensor was computed, see `explain`; not of a model that keeps its graph. */
+    readonly explain?: boolean
   }
 
 /** Where a conversion writes. */
@@ -78,8 +81,15 @@ export interface ConvertResult {
   readonly droppedNodes: number
   /** With `countLosses`: the tensors that the cast turned to zeros, or of which it saturated more than 1 %. */
   readonly losses: readonly TensorLosses[]
+  /** With `explain`: what computed each dense tensor. */
+  readonly explanations?: readonly ExplainedTensor[]
   /** Of a graph that became one of another format: what was folded, fused and replaced. */
   readonly graph?: OnnxToTmfileReport | TmfileToOnnxReport
+}
+
+/** What computed a tensor. */
+export interface ExplainedTensor extends TensorExplanation {
+  readonly name: string
 }
 
 /** What a cast destroyed in a tensor. */
@@ -119,6 +129,7 @@ export function convertOptionNames(): string[] {
     'weightsOnly',
     'quantizeTo',
     'countLosses',
+    'explain',
     'inputShapes',
     'batch',
     'quantized',
@@ -258,8 +269,8 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
       : mapTensors(await changedElements(selected, format, options), (tensor) =>
           inWritableLayout(tensor, format, file.format),
         )
-  const content = isUnchanged ? file : mapTensors(tensors, (tensor) => computeOnDevice(tensor, options))
-  const byteLength = await write(output, content, format.name as FormatName, options)
+  const content = mapTensors(tensors, (tensor) => computeOnDevice(tensor, options))
+  const byteLength = await write(output, isUnchanged ? file : content, format.name as FormatName, options)
   return {
     format: format.name as FormatName,
     byteLength,
@@ -268,7 +279,14 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
     undo: isReordered ? undoConversions({ path, format }, selected, options) : [],
     droppedNodes: isUnchanged ? 0 : nodesOf(file),
     losses,
+    ...(options.explain && { explanations: explanationsOf(isUnchanged ? [] : content) }),
   }
+}
+
+function explanationsOf(tensors: Iterable<Tensor>): ExplainedTensor[] {
+  return [...tensors].flatMap((tensor) =>
+    tensor.kind === 'dense' ? [{ name: tensor.name, ...explain(tensor) }] : [],
+  )
 }
 
 /** Tensors of a file: those that were selected, or the list of all. */

@@ -335,6 +335,7 @@ function settingsOf(options: CheckedManyOptions): object {
   const {
     signal,
     countLosses,
+    explain,
     open: input,
     device,
     outDir,

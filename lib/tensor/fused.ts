@@ -8,7 +8,13 @@ import type { ByteSource } from '../bytes/source.js'
 import type { CastStep, ElementStep } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, isMovable } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/plan.js'
+import {
+  type Explanation,
+  explainPlan,
+  type JoinedLayouts,
+  joinLayouts,
+  type PlacedLayout,
+} from '../layout/plan.js'
 import { asStored, StoredTensor } from './dense.js'
 import { FusedSource } from './fused_source.js'
 import { indexInWhole, isWhole, type Region, wholeRegion } from './region.js'
@@ -73,6 +79,11 @@ export class FusedTensor extends StoredTensor {
     })
     this.recipe = recipe
     this.#joined = joined
+  }
+
+  /** How its plan runs. */
+  explain(): Explanation {
+    return explainPlan(this.#joined)
   }
 
   /** The same recipe on a base of the same element type, shape and storage as its own, sharing the plan. */

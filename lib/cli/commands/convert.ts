@@ -116,6 +116,7 @@ export function addConvert(program: Command, terminal: Terminal, finish: (code: 
   addManyOptions(command)
   addReadOptions(command)
     .option('--undo <file>', 'write the commands that undo the conversion to this file')
+    .option('--explain', 'also print how each tensor was computed: kernels, loops, threads and stores')
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
     .action(async (paths: string[], flags: ConvertFlags) => finish(await convert(paths, flags, terminal)))
@@ -379,13 +380,15 @@ async function isFolder(path: string): Promise<boolean> {
 
 function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): void {
   const { input, output, format, byteLength, tensors, findings, droppedNodes, losses, graph } = report
+  const { explanations = [] } = report
   const undo = undoCommands(output, report.undo)
   const file = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
   file?.add(undo)
   file?.close()
   if (flags.json) {
     const written = { status: 'written', input, output, format, byteLength, tensors, findings }
-    printJson({ ...written, droppedNodes, losses, undo, ...(graph && { graph }) }, terminal)
+    const asked = { ...(graph && { graph }), ...(flags.explain && { explanations }) }
+    printJson({ ...written, droppedNodes, losses, undo, ...asked }, terminal)
     return
   }
   const { stdout, stderr, stderrIsTerminal } = terminal
@@ -406,6 +409,9 @@ function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): 
     const what = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`
     const where = file ? ` To undo it: ${printable(file.path)}` : ' To undo it:'
     stderr.write(`Wrote ${printable(output)}: ${what}.${undo.length > 0 ? where : ''}\n`)
+  }
+  for (const { text } of explanations) {
+    for (const line of text.split('\n')) stdout.write(`${printable(line)}\n`)
   }
   if (!file) for (const { command } of undo) stdout.write(`${command}\n`)
 }

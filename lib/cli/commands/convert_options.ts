@@ -66,6 +66,8 @@ export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice {
   /** Path of the file that takes the commands that undo the conversion. */
   readonly undo?: string
   readonly json?: boolean
+  /** Of one file. */
+  readonly explain?: boolean
 }
 
 const MANY_FLAGS: Readonly<Record<keyof ManyFlags, string>> = {
@@ -119,6 +121,9 @@ export function checkFlags(flags: ConvertFlags): void {
     refuse('--weights-only and --tensor both select tensors; use one of them.')
   }
   checkQueueFlags(flags)
+  if (flags.explain && flags.outDir !== undefined) {
+    refuse('--explain describes one file; it cannot be combined with --out-dir.')
+  }
   const [flag] = flags.outDir === undefined ? manyFlags(flags) : []
   if (flag !== undefined) refuse(`${flag} needs --out-dir.`)
 }
@@ -202,6 +207,7 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
     quantized,
     // A cast is silent in the library, and a surprise on the command line.
     countLosses: dtype === undefined ? undefined : true,
+    explain: flags.explain,
     open: readChoice(flags),
   }
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
