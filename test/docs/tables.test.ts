@@ -1,4 +1,4 @@
-/** docs/limits-and-errors.md is made from the tables of the source and committed; here it is compared with them. */
+/** Pages and pictures that are made from tables and committed: here they are compared with them. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -6,5 +6,10 @@ import { ROOT } from './pages.js'
 
 test('docs/limits-and-errors.md has the codes and limits of the source', () => {
   const check = [join(ROOT, 'scripts', 'docs_tables.mjs'), '--check']
+  expect(() => execFileSync(process.execPath, check, { cwd: ROOT, stdio: 'pipe' })).not.toThrow()
+})
+
+test('docs/performance.svg draws the first table of docs/performance.md', () => {
+  const check = [join(ROOT, 'scripts', 'performance_plot.mjs'), '--check']
   expect(() => execFileSync(process.execPath, check, { cwd: ROOT, stdio: 'pipe' })).not.toThrow()
 })
