@@ -19,7 +19,8 @@ else if (made !== readFileSync(PICTURE, 'utf8')) {
 
 /** Rows of the table "job | tilework | the usual way | times as fast". */
 function jobs() {
-  const [table] = /(?:^\|.*\n)+/m.exec(readFileSync(PAGE, 'utf8')) ?? fail('docs/performance.md has no table.')
+  const [table] =
+    /(?:^\|.*\n)+/m.exec(readFileSync(PAGE, 'utf8')) ?? fail('docs/performance.md has no table.')
   return table
     .trim()
     .split('\n')
