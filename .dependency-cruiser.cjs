@@ -42,6 +42,13 @@ module.exports = {
       to: { path: '^lib/(?:formats|models)/[^/]+/', pathNot: '^lib/(?:formats|models)/$1/' },
     },
     {
+      name: 'documents-below-passes',
+      comment: 'A document does not know what is done to it: passes are functions that take it.',
+      severity: 'error',
+      from: { path: '^lib/models/onnx/document/' },
+      to: { path: '^lib/models/', pathNot: '^lib/models/onnx/document/' },
+    },
+    {
       name: 'models-below-pipeline',
       comment: 'Models are edited in memory; opening and saving are built on top of them.',
       severity: 'error',

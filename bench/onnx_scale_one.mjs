@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { check, open, save } from '../dist/index.js'
+import { extract, optimize } from '../dist/onnx.js'
 import { importFrom } from '../scripts/optional_package.mjs'
 import { peakBytes } from '../scripts/peak_memory.mjs'
 
@@ -32,8 +33,8 @@ const EDITS = {
       graph.removeNode(node)
     }
   },
-  sort: (graph) => graph.sort(),
-  'remove unused': (graph) => graph.removeUnused(),
+  sort: (_, model) => optimize(model, { only: ['sort'] }),
+  'remove unused': (_, model) => optimize(model, { only: ['remove-unused'] }),
   uses: (graph) => graph.values().reduce((sum, value) => sum + value.uses.length, 0),
   'add types': (graph) => {
     const count = graph.nodes.length
@@ -46,14 +47,14 @@ async function tilework() {
   const file = await open(path)
   if (name === 'extract half, save') {
     const half = `value_${file.onnx.graph.nodes.length / 2}`
-    return save(saved, file.onnx.extract(['value_0'], [half]))
+    return save(saved, extract(file.onnx, ['value_0'], [half]))
   }
-  if (name === 'optimize') return file.onnx.optimize()
+  if (name === 'optimize') return optimize(file.onnx)
   if (name === 'save') {
     file.onnx.graph.name = 'saved'
     return save(saved, file)
   }
-  return EDITS[name](file.onnx.graph)
+  return EDITS[name](file.onnx.graph, file.onnx)
 }
 
 async function makeProtobufjs() {

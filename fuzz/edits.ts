@@ -6,14 +6,12 @@ import { Random } from './random.js'
 type Edit = (model: Onnx.OnnxModel, random: Random, onnx: typeof Onnx) => unknown
 
 const EDITS: Readonly<Record<string, Edit>> = {
-  inferTypes: (model) => model.inferTypes(),
-  inferShapes: (model) => model.inferShapes(),
-  setBatch: (model, random) => model.setBatch(random.pick<number | string>([1, 7, 'batch'])),
-  removeUnused: (model) => model.graph.removeUnused(),
-  sort: (model) => model.graph.sort(),
-  constantsToInitializers: (model) => model.graph.constantsToInitializers(),
-  initializersToConstants: (model) => model.graph.initializersToConstants(),
-  deduplicateInitializers: (model) => model.graph.deduplicateInitializers(),
+  inferTypes: (model, _, { inferTypes }) => inferTypes(model),
+  inferShapes: (model, _, { inferShapes }) => inferShapes(model),
+  setBatch: (model, random, { setBatch }) => setBatch(model, random.pick<number | string>([1, 7, 'batch'])),
+  optimize: (model, _, { optimize }) => optimize(model),
+  initializersToConstants: (model, _, { initializersToConstants }) => initializersToConstants(model),
+  liftConstants: (model, _, { optimize }) => optimize(model, { only: ['lift-constants'] }),
   rename: ({ graph }, random) => {
     const values = graph.values()
     if (values.length > 0) graph.rename(random.pick(values).name, 'renamed')

@@ -2,6 +2,7 @@
  * Calls every exported function and every method of its results with one wrong argument or option at a time. The
  * outcome is a TileworkError or a success, never another error.
  */
+
 import { mkdirSync, readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -26,6 +27,7 @@ import {
 } from '../lib/index.js'
 import * as layoutEntry from '../lib/layout.js'
 import * as onnxEntry from '../lib/onnx.js'
+import { addPrefix, convertOpset, expandOutputDims, optimize } from '../lib/onnx.js'
 import * as queueEntry from '../lib/queue.js'
 import * as tmfileEntry from '../lib/tmfile.js'
 import { temporaryFolder } from './cli/temporary_folder.js'
@@ -432,8 +434,8 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.tidy(given as never),
     args: () => [onnxEntry.OnnxModel.create()],
   },
-  'OnnxModel.optimize': {
-    run: async (options) => (await onnx()).onnx!.optimize(options as never),
+  optimize: {
+    run: async (options) => optimize((await onnx()).onnx!, options as never),
     args: () => [{ only: ['sort', 'fold-shapes'], signal }],
   },
   quantizeWeights: {
@@ -487,19 +489,19 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.printModel(given as never),
     args: () => [onnxEntry.OnnxModel.create()],
   },
-  'OnnxModel.convertOpset': {
-    run: async (version) => void (await onnx()).onnx!.convertOpset(version as never),
+  convertOpset: {
+    run: async (version) => void convertOpset((await onnx()).onnx!, version as never),
     args: () => [21],
   },
-  'OnnxModel.addPrefix': {
-    run: async (prefix, options) => (await onnx()).onnx!.addPrefix(prefix as never, options as never),
+  addPrefix: {
+    run: async (prefix, options) => addPrefix((await onnx()).onnx!, prefix as never, options as never),
     args: () => [
       'p',
       { nodes: true, values: true, inputs: true, outputs: true, initializers: true, functions: true },
     ],
   },
-  'OnnxModel.expandOutputDims': {
-    run: async (axis) => (await onnx()).onnx!.expandOutputDims(axis as never),
+  expandOutputDims: {
+    run: async (axis) => expandOutputDims((await onnx()).onnx!, axis as never),
     args: () => [0],
   },
   'Graph.removeInput': {

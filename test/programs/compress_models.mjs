@@ -13,7 +13,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { check, open, save, TileworkError } from '../../dist/index.js'
-import { quantizeDynamic, quantizeStatic, quantizeWeights, tidy, toFloat16 } from '../../dist/onnx.js'
+import {
+  optimize,
+  quantizeDynamic,
+  quantizeStatic,
+  quantizeWeights,
+  tidy,
+  toFloat16,
+} from '../../dist/onnx.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/compress_models.py', import.meta.url))
@@ -68,10 +75,10 @@ const TARGETS = {
 
 /** Every pass; none of those that are repeated may find anything in a second run. */
 async function optimizeAll(model) {
-  await model.optimize()
-  const again = (await model.optimize()).filter(({ changes }) => changes > 0)
+  await optimize(model)
+  const again = (await optimize(model)).filter(({ changes }) => changes > 0)
   if (again.length > 0) throw new Error(`a second run changed ${again[0].pass}`)
-  await model.optimize({ only: ['fix-names', 'add-default-attributes'] })
+  await optimize(model, { only: ['fix-names', 'add-default-attributes'] })
 }
 
 const { python } = new Command('npm run test:compress --')

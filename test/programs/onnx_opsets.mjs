@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { open, save } from '../../dist/index.js'
+import { convertOpset } from '../../dist/onnx.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 import { missingPython, runPython } from './interop/python.mjs'
 
@@ -28,7 +29,7 @@ async function run() {
       const file = await open(join(folder, `${number}.onnx`))
       if (file.onnx.opsetImports.get('') < Number(text)) {
         try {
-          const { adapted } = file.onnx.convertOpset(Number(text))
+          const { adapted } = convertOpset(file.onnx, Number(text))
           await save(join(target, `${number}.onnx`), file)
           totals.converted += 1
           if (adapted.length > 0) totals.adapted += 1

@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { open } from '../../dist/index.js'
+import { inferTypes } from '../../dist/onnx.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 import { compareTypes, typeRecord } from './interop/onnx_types.mjs'
 import { missingPython, runPython } from './interop/python.mjs'
@@ -36,7 +37,7 @@ async function run() {
   const unknown = new Map()
   for (const [name, { inferred, actual }] of Object.entries(expected)) {
     const file = await open(join(folder, name))
-    const types = file.onnx.inferTypes()
+    const types = inferTypes(file.onnx)
     const report = (value, wanted, how) => {
       const node = file.onnx.graph.producerOf(value)
       console.log(

@@ -1,4 +1,5 @@
 /** Tensors, models and open files refuse to be cloned; tensors print a summary. */
+
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import {
@@ -12,6 +13,7 @@ import {
 } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/models/onnx/index.js'
 import { TmfileModel } from '../../lib/models/tmfile/index.js'
+import { addFunction } from '../../lib/onnx.js'
 import { AbsentTensor } from '../../lib/tensor/absent.js'
 
 const dense = tensor(new Float32Array(6), { shape: [2, 3], name: 'd' })
@@ -129,7 +131,7 @@ describe('a part of an ONNX model', () => {
   const attributes = { alpha: { type: 'FLOAT', value: 1 } } as const
   const node = model.graph.addNode({ opType: 'Elu', inputs: ['x'], outputs: ['y'], attributes })
   const definition = { domain: 'own', name: 'F', nodes: [{ opType: 'Relu', inputs: ['a'], outputs: ['b'] }] }
-  const added = model.addFunction({ ...definition, inputs: ['a'], outputs: ['b'] })
+  const added = addFunction(model, { ...definition, inputs: ['a'], outputs: ['b'] })
 
   it.each([
     ['graph', model.graph],

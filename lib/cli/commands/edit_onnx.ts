@@ -1,6 +1,8 @@
 /** Applies the changes of `tilework edit` to an ONNX model in a fixed order, and describes each of them. */
+
 import { type DenseTensor, TileworkError } from '../../index.js'
 import type { Graph, InputShapeChange, Node, OnnxModel, OptimizePass } from '../../onnx.js'
+import { convertOpset, extract, optimize, setBatch, setInputShape, stripWeights } from '../../onnx.js'
 import { formatCount } from '../text/byte_count.js'
 import { didYouMean } from '../text/did_you_mean.js'
 import { isZeros, zeros } from './edit_changes.js'
@@ -37,7 +39,7 @@ export class OnnxChanges {
     return this.#model.graph
   }
 
-  /** @throws TileworkError as the methods of `OnnxModel` and `Graph`, and ERR_UNSUPPORTED for options of tmfiles alone */
+  /** @throws TileworkError as the functions on an `OnnxModel`, and ERR_UNSUPPORTED for options of tmfiles alone */
   async make(choice: EditChoice): Promise<void> {
     refuseOptionsOfOthers(choice, 'onnx')
     for (const { name, dtype, shape } of choice.setType ?? []) {
@@ -52,18 +54,20 @@ export class OnnxChanges {
     this.#changeShapes(choice)
     for (const { from, to } of choice.rename ?? []) this.#rename(from, to)
     if (choice.mergeConstants) {
-      const count = await this.#graph.deduplicateInitializers()
+      const count = await this.#countOf('deduplicate-initializers')
       this.made.push(`${formatCount(count, 'equal initializer')} removed`)
     }
     if (choice.removeUnused) {
-      const { nodes, initializers } = this.#graph.removeUnused()
+      const nodes = this.#graph.nodes.length
+      const count = await this.#countOf('remove-unused')
+      const removed = nodes - this.#graph.nodes.length
       this.made.push(
-        `${formatCount(nodes, 'unused node')} and ${formatCount(initializers, 'unused initializer')} removed`,
+        `${formatCount(removed, 'unused node')} and ${formatCount(count - removed, 'unused initializer')} removed`,
       )
     }
     if (choice.optimize) await this.#optimize(choice.optimize)
     if (choice.stripWeights) {
-      this.made.push(`values of ${formatCount(this.#graph.stripInitializers(), 'initializer')} removed`)
+      this.made.push(`values of ${formatCount(stripWeights(this.#model), 'initializer')} removed`)
     }
     this.#describeModel(choice)
   }
@@ -74,7 +78,7 @@ export class OnnxChanges {
     }
     const before = this.#graph.nodes.length
     if (to.length > 0) {
-      this.#model = this.#model.extract(from, to)
+      this.#model = extract(this.#model, from, to)
       const after = this.#graph.nodes.length
       this.made.push(`cut from ${from.join(', ')} to ${to.join(', ')}: ${after} of ${before} nodes`)
       this.#nameUntyped(to)
@@ -82,7 +86,7 @@ export class OnnxChanges {
     if (outputs) {
       const graph = this.#graph
       const inputs = graph.inputs.map(({ name }) => name).filter((name) => !graph.hasInitializer(name))
-      this.#model = this.#model.extract(inputs, outputs)
+      this.#model = extract(this.#model, inputs, outputs)
       const after = this.#graph.nodes.length
       this.made.push(`outputs are ${outputs.join(', ')}: ${after} of ${before} nodes`)
       this.#nameUntyped(outputs)
@@ -175,12 +179,12 @@ export class OnnxChanges {
     for (const name of left) this.made.push(`initializer ${name} describes a shape and stays without values`)
   }
 
-  #changeShapes({ setInput = [], setBatch }: EditChoice): void {
+  #changeShapes({ setInput = [], setBatch: batch }: EditChoice): void {
     for (const { name, shape } of setInput) {
       const text = shape.map((extent) => extent ?? '?').join(', ')
-      this.#note(`input ${name} is [${text}]`, this.#model.setInputShape(name, shape))
+      this.#note(`input ${name} is [${text}]`, setInputShape(this.#model, name, shape))
     }
-    if (setBatch !== undefined) this.#note(`batch is ${setBatch}`, this.#model.setBatch(setBatch))
+    if (batch !== undefined) this.#note(`batch is ${batch}`, setBatch(this.#model, batch))
   }
 
   #note(made: string, { reshaped, blocked, unknown }: InputShapeChange): void {
@@ -223,8 +227,13 @@ export class OnnxChanges {
     this.made.push(`renamed ${from} to ${to} in ${formatCount(uses + nodes.length, 'reference')}`)
   }
 
+  async #countOf(pass: OptimizePass): Promise<number> {
+    const [change] = await optimize(this.#model, { only: [pass] })
+    return change!.changes
+  }
+
   async #optimize(passes: readonly OptimizePass[] | true): Promise<void> {
-    const changes = await this.#model.optimize(passes === true ? {} : { only: passes })
+    const changes = await optimize(this.#model, passes === true ? {} : { only: passes })
     for (const { pass, changes: count } of changes)
       if (count > 0) this.made.push(`${pass}: ${formatCount(count, 'change')}`)
     if (changes.every(({ changes: count }) => count === 0)) this.made.push('optimize: nothing to do')
@@ -245,7 +254,7 @@ export class OnnxChanges {
   }
 
   #convertOpset(version: number): void {
-    const { from, adapted } = this.#model.convertOpset(version)
+    const { from, adapted } = convertOpset(this.#model, version)
     const nodes = formatCount(adapted.length, 'node')
     this.made.push(`operator set ${from} converted to ${version}: ${nodes} rewritten`)
   }

@@ -264,3 +264,6 @@ export function quote(text: string): string {
     ? JSON.stringify(text)
     : `${JSON.stringify(text.slice(0, SHOWN_LENGTH))}…`
 }
+
+/** In older IR versions every initializer is an input as well. Source: docs/IR.md of ONNX, "Graphs". */
+export const FIRST_IR_WITH_FREE_INITIALIZERS = 4

@@ -20,9 +20,11 @@ export {
   encodeTensorProto,
 } from '../../formats/onnx/tensor/tensor_proto.js'
 export type { OnnxWriteOptions } from '../../formats/onnx/write.js'
+export { extract } from './compose/extract.js'
 export { mergeModels } from './compose/merge.js'
 export type { MergeOptions } from './compose/merge_options.js'
-export type { PrefixOptions } from './compose/prefix.js'
+export { expandOutputDims } from './compose/output_dims.js'
+export { addPrefix, type PrefixOptions } from './compose/prefix.js'
 export { quantizeDynamic } from './compress/dynamic.js'
 export type { DynamicOperator, QuantizeDynamicOptions } from './compress/dynamic_options.js'
 export { toFloat16 } from './compress/float16.js'
@@ -58,18 +60,23 @@ export type {
   NewAttributeValue,
   NewNode,
   Node,
-  Removed,
   Use,
   Value,
   ValueInfo,
   ValueType,
 } from './document/types.js'
-export type { NewFunction } from './edit/function_edits.js'
-export type { InferredShapes } from './infer/declare_types.js'
-export type { TypeConflict } from './infer/infer.js'
-export type { InputShapeChange } from './infer/input_shapes.js'
-export type { OpsetConversion } from './opset/convert.js'
-export type { OptimizeChange, OptimizeOptions, OptimizePass } from './optimize/optimize.js'
+export { addFunction, type NewFunction, removeFunction } from './edit/function_edits.js'
+export { initializersToConstants, stripWeights } from './edit/graph_passes.js'
+export { type InferredShapes, inferShapes } from './infer/declare_types.js'
+export { inferTypes, type TypeConflict } from './infer/infer.js'
+export { type InputShapeChange, setBatch, setInputShape } from './infer/input_shapes.js'
+export { convertOpset, type OpsetConversion } from './opset/convert.js'
+export {
+  type OptimizeChange,
+  type OptimizeOptions,
+  type OptimizePass,
+  optimize,
+} from './optimize/optimize.js'
 export { type TidyOptions, tidy } from './optimize/tidy.js'
 export { type PrintOptions, printModel } from './text/print.js'
 

@@ -1,9 +1,11 @@
 /** The files that were named on the command line. Requests name them and their tensors by index alone. */
+
 import type { Finding } from '../../errors.js'
 import { TileworkError } from '../../errors.js'
 import type { ModelFormat } from '../../formats/format.js'
 import type { ModelDescription } from '../../formats/model_description.js'
 import { valueTypeText } from '../../models/onnx/document/value_type.js'
+import { inferTypes } from '../../models/onnx/infer/infer.js'
 import { quantizationOf } from '../../pipeline/diff/named_quantization.js'
 import type { OpenFile } from '../../pipeline/open.js'
 import { formatOfModel } from '../../pipeline/registry.js'
@@ -86,7 +88,8 @@ export class KnownFile {
   }
 
   async #inferTypes(): Promise<Readonly<Record<string, string>>> {
-    const types = this.file.onnx?.inferTypes() ?? []
+    const { onnx } = this.file
+    const types = onnx ? inferTypes(onnx) : []
     return Object.fromEntries(Array.from(types, ([name, type]) => [name, valueTypeText(type)]))
   }
 

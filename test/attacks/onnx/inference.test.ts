@@ -1,7 +1,15 @@
 /** Graphs that once cost inference and compression more than their file: memory, time or the stack. */
 import { describe, expect, it } from 'vitest'
 import { open, serialize } from '../../../lib/index.js'
-import { type OnnxModel, quantizeDynamic, quantizeWeights, toFloat16 } from '../../../lib/onnx.js'
+import {
+  inferShapes,
+  inferTypes,
+  type OnnxModel,
+  quantizeDynamic,
+  quantizeWeights,
+  setBatch,
+  toFloat16,
+} from '../../../lib/onnx.js'
 import { type Bytes, field, int, join, raw, tensorProto } from '../../formats/onnx/onnx_bytes.js'
 
 const VALUES = 20_000
@@ -96,9 +104,9 @@ const GRAPHS: Readonly<Record<string, () => Uint8Array>> = {
 }
 
 const EDITS: Readonly<Record<string, (model: OnnxModel) => unknown>> = {
-  inferTypes: (each) => each.inferTypes(),
-  inferShapes: (each) => each.inferShapes(),
-  setBatch: (each) => each.setBatch(3),
+  inferTypes: (each) => inferTypes(each),
+  inferShapes: (each) => inferShapes(each),
+  setBatch: (each) => setBatch(each, 3),
   toFloat16: (each) => toFloat16(each),
   quantizeWeights: (each) => quantizeWeights(each),
   quantizeDynamic: (each) => quantizeDynamic(each),

@@ -1,8 +1,16 @@
 /** Random mutations of valid and hostile files: each is read or refused, in bounded memory. */
+
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
 import { OnnxModel } from '../../../lib/models/onnx/document/model.js'
 import { summarizeOnnx } from '../../../lib/models/onnx/document/summary.js'
+import {
+  constantsToInitializers,
+  deduplicateInitializers,
+  initializersToConstants,
+  removeUnused,
+  sortNodes,
+} from '../../../lib/models/onnx/edit/graph_passes.js'
 import { onnx } from '../../../lib/models/onnx/index.js'
 import type { Tensor } from '../../../lib/tensor/tensor.js'
 import {
@@ -193,11 +201,11 @@ const DEEDS: readonly ((model: OnnxModel) => unknown)[] = [
   },
   (model) => [...model.graphs()].map((graph) => [...graph.allNodes(), ...graph.outerNames()]),
   ({ functions, trainingInfo }) => [functions.map(({ nodes }) => nodes), trainingInfo],
-  ({ graph }) => graph.sort(),
-  ({ graph }) => graph.constantsToInitializers(),
-  ({ graph }) => graph.initializersToConstants(),
-  ({ graph }) => graph.deduplicateInitializers(),
-  ({ graph }) => graph.removeUnused(),
+  ({ graph }) => sortNodes(graph),
+  ({ graph }) => constantsToInitializers(graph),
+  (model) => initializersToConstants(model),
+  ({ graph }) => deduplicateInitializers(graph),
+  ({ graph }) => removeUnused(graph),
   ({ graph }) => graph.inputs[0] && graph.rename(graph.inputs[0].name, 'renamed'),
   (model) => {
     model.producerName = 'changed'

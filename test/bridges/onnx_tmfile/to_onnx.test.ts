@@ -1,4 +1,5 @@
 /** tmfile to ONNX: every operator, what is refused, names, quantization, batch, and layouts. */
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { TO_ONNX } from '../../../lib/bridges/onnx_tmfile/to_onnx/table.js'
 import { cast, check, convert, type DenseTensor, open, save, serialize, tensor } from '../../../lib/index.js'
 import type { ValueType } from '../../../lib/onnx.js'
+import { inferTypes } from '../../../lib/onnx.js'
 import { TmfileModel, type TmfileTensor, tmfileToOnnx } from '../../../lib/tmfile.js'
 import { THIRD_PARTY, thirdPartyPath } from '../../shared_fixtures.js'
 import { modelOf, OPERATOR_CASES, type OperatorCase } from './operator_cases.mjs'
@@ -26,7 +28,7 @@ describe('operators', () => {
       expect(await check(await serialize(model))).toEqual([])
       // The shapes that the runtime infers, and those that ONNX infers.
       for (const { name, type } of model.graph.outputs) {
-        const inferred = model.inferTypes().get(name)
+        const inferred = inferTypes(model).get(name)
         if (inferred && 'shape' in inferred && 'shape' in type)
           expect([operator, type.shape]).toEqual([operator, inferred.shape])
       }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { asTensor, check, type DenseTensor, type Dtype, open, save, tensor } from '../../../lib/index.js'
-import { type Graph, OnnxModel } from '../../../lib/onnx.js'
+import { addFunction, type Graph, OnnxModel } from '../../../lib/onnx.js'
 
 let folder: string
 beforeEach(() => {
@@ -100,7 +100,7 @@ describe('tensors of attributes', () => {
 
   it('move from functions', async () => {
     const model = OnnxModel.create({ opset: 21 })
-    model.addFunction({
+    addFunction(model, {
       domain: 'own',
       name: 'F',
       inputs: ['a'],

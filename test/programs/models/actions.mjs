@@ -4,7 +4,21 @@
  */
 import { statSync } from 'node:fs'
 import { open } from '../../../dist/index.js'
-import { mergeModels, printModel, tidy } from '../../../dist/onnx.js'
+import {
+  addPrefix,
+  convertOpset,
+  expandOutputDims,
+  extract,
+  inferShapes,
+  inferTypes,
+  initializersToConstants,
+  mergeModels,
+  optimize,
+  printModel,
+  setBatch,
+  setInputShape,
+  tidy,
+} from '../../../dist/onnx.js'
 import { importInternal } from '../../../scripts/internals.mjs'
 
 const { PASSES } = await importInternal('models/onnx/optimize/optimize')
@@ -37,23 +51,15 @@ export const ACTIONS = {
   'all passes and those on request': { run: ({ onnx }) => optimized(onnx, WITH_REQUESTED) },
   tidy: { takesLarge: true, tolerance: PACKED, run: ({ onnx }) => tidied(onnx) },
   'rename all': { takesLarge: true, run: renameAll },
-  'add prefix': { takesLarge: true, run: addPrefix },
+  'add prefix': { takesLarge: true, run: prefixed },
   'sort shuffled': { run: ({ onnx, model }) => identities(onnx, model) },
   'identities there and back': { run: identitiesAndBack },
   'replace all nodes': { run: replaceNodes },
   'set attributes': { run: setAttributes },
   'set initializers': { takesLarge: true, run: setInitializers },
-  'constants to initializers': {
-    refusals: ['ERR_UNSUPPORTED'],
-    run: ({ onnx: { graph } }) => (graph.constantsToInitializers() > 0 ? {} : undefined),
-  },
   'initializers to constants': {
-    run: ({ onnx: { graph } }) => (graph.initializersToConstants() > 0 ? {} : undefined),
+    run: ({ onnx }) => (initializersToConstants(onnx) > 0 ? {} : undefined),
   },
-  'deduplicate initializers': {
-    run: async ({ onnx: { graph } }) => ((await graph.deduplicateInitializers()) > 0 ? {} : undefined),
-  },
-  'remove unused': { run: ({ onnx: { graph } }) => ({ isPass: graph.removeUnused() !== undefined }) },
   'add outputs': { run: addOutputs },
   'remove outputs': { run: removeOutputs },
   'reorder inputs and outputs': { run: reorder },
@@ -61,9 +67,9 @@ export const ACTIONS = {
   'extract to a half': { run: ({ onnx }) => extractTo(onnx, 0.5) },
   'extract to three quarters': { run: ({ onnx }) => extractTo(onnx, 0.75) },
   'extract from a half': { refusals: ['ERR_ARGUMENT'], run: extractFrom },
-  'infer shapes': { run: inferShapes },
+  'infer shapes': { run: inferShapesOf },
   'set input shapes': { run: setShapes },
-  'set batch': { refusals: ['ERR_GRAPH'], run: setBatch },
+  'set batch': { refusals: ['ERR_GRAPH'], run: setBatchOf },
   'expand output dims': { refusals: ['ERR_GRAPH', 'ERR_UNSUPPORTED'], run: expandOutputs },
   'merge beside itself': { run: mergeBeside },
   'merge after itself': { run: mergeAfter },
@@ -98,8 +104,8 @@ async function print({ onnx, model }) {
 }
 
 async function optimized(onnx, only) {
-  await onnx.optimize(only && { only })
-  const again = (await onnx.optimize(only && { only })).filter(({ changes }) => changes > 0)
+  await optimize(onnx, only && { only })
+  const again = (await optimize(onnx, only && { only })).filter(({ changes }) => changes > 0)
   if (again.length > 0) throw new Error(`a second run of ${again[0].pass} changed ${again[0].changes}`)
   return { isPass: true }
 }
@@ -122,8 +128,8 @@ function renameAll({ onnx: { graph }, model }) {
   return { request: renamedEnds(model, (name) => names.get(name)) }
 }
 
-function addPrefix({ onnx, model }) {
-  onnx.addPrefix('p/')
+function prefixed({ onnx, model }) {
+  addPrefix(onnx, 'p/')
   return { request: renamedEnds(model, (name) => `p/${name}`) }
 }
 
@@ -134,9 +140,9 @@ function takesIdentity(type, opset) {
 }
 
 /** An Identity after every computed value, before all other nodes, and then sorted. */
-function identities(onnx, model) {
+async function identities(onnx, model) {
   const { graph } = onnx
-  const types = onnx.inferTypes()
+  const types = inferTypes(onnx)
   const opset = Number(onnx.opsetImports.get('') ?? 0)
   const renamed = new Map()
   // Operators such as Resize look for constants that are empty.
@@ -148,13 +154,13 @@ function identities(onnx, model) {
     graph.addNode({ opType: 'Identity', inputs: [name], outputs: [other] }, 0)
     if (graph.outputNames.has(other)) renamed.set(name, other)
   }
-  graph.sort()
+  await optimize(onnx, { only: ['sort'] })
   return { request: renamedEnds(model, (name) => renamed.get(name) ?? name) }
 }
 
 async function identitiesAndBack({ onnx, model }) {
-  const { request } = identities(onnx, model)
-  await onnx.optimize({ only: ['remove-identity'] })
+  const { request } = await identities(onnx, model)
+  await optimize(onnx, { only: ['remove-identity'] })
   return { request }
 }
 
@@ -201,7 +207,7 @@ function isChecked(type) {
 
 function addOutputs({ onnx, model }) {
   const { graph } = onnx
-  const types = onnx.inferTypes()
+  const types = inferTypes(onnx)
   const added = {}
   for (const { name, producer, isOutput } of graph.values()) {
     const type = types.get(name)
@@ -214,11 +220,12 @@ function addOutputs({ onnx, model }) {
   return { request: { ...same, outputs: { ...same.outputs, ...added } } }
 }
 
-function removeOutputs({ onnx: { graph }, model }) {
+async function removeOutputs({ onnx, model }) {
+  const { graph } = onnx
   const [first, ...others] = [...graph.outputNames]
   if (others.length === 0) return undefined
   for (const name of others) graph.removeOutput(name)
-  graph.removeUnused()
+  await optimize(onnx, { only: ['remove-unused'] })
   return { request: { ...renamedEnds(model, (name) => name), outputs: { [first]: first } } }
 }
 
@@ -230,7 +237,7 @@ function reorder({ onnx: { graph } }) {
 
 /** A computed value of the main graph with a known type, by its place among all of them. */
 function valueAt(onnx, share) {
-  const types = onnx.inferTypes()
+  const types = inferTypes(onnx)
   const names = onnx.graph.nodes.flatMap(({ outputs }) =>
     outputs.filter((name) => isChecked(types.get(name))),
   )
@@ -240,7 +247,8 @@ function valueAt(onnx, share) {
 function extractTo(onnx, share) {
   const name = valueAt(onnx, share)
   if (name === undefined) return undefined
-  const part = onnx.extract(
+  const part = extract(
+    onnx,
     onnx.graph.inputs.map((each) => each.name).filter((each) => !onnx.graph.hasInitializer(each)),
     [name],
   )
@@ -252,29 +260,29 @@ function extractFrom({ onnx, model }) {
   const name = valueAt(onnx, 0.5)
   if (name === undefined || onnx.graph.outputNames.has(name)) return undefined
   const given = [...onnx.graph.inputNames].filter((each) => !onnx.graph.hasInitializer(each))
-  const part = onnx.extract([...given, name], [...onnx.graph.outputNames])
+  const part = extract(onnx, [...given, name], [...onnx.graph.outputNames])
   const same = renamedEnds(model, (each) => each)
   return { onnx: part, request: { ...same, inputs: { ...same.inputs, [name]: name } } }
 }
 
-function inferShapes({ onnx }) {
-  onnx.inferShapes()
+function inferShapesOf({ onnx }) {
+  inferShapes(onnx)
   return {}
 }
 
 function setShapes({ onnx, model }) {
   for (const [name, { shape }] of Object.entries(model.inputs))
-    if (shape !== undefined && onnx.graph.typeOf(name).shape !== undefined) onnx.setInputShape(name, shape)
+    if (shape !== undefined && onnx.graph.typeOf(name).shape !== undefined) setInputShape(onnx, name, shape)
   return {}
 }
 
-function setBatch({ onnx }) {
-  onnx.setBatch('Batch')
+function setBatchOf({ onnx }) {
+  setBatch(onnx, 'Batch')
   return {}
 }
 
 function expandOutputs({ onnx }) {
-  onnx.expandOutputDims(0)
+  expandOutputDims(onnx, 0)
   return { request: { axis: 0 } }
 }
 
@@ -321,7 +329,7 @@ async function mergeAfter({ onnx, model }) {
 
 function converted(onnx, version) {
   if (Number(onnx.opsetImports.get('') ?? version) >= version) return undefined
-  onnx.convertOpset(version)
+  convertOpset(onnx, version)
   return {}
 }
 

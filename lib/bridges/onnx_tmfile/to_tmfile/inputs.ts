@@ -1,7 +1,9 @@
 /** Shapes and types of the inputs of a converted graph. */
+
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { Dimension, Graph, OnnxModel, ValueInfo } from '../../../models/onnx/index.js'
+import { setBatch, setInputShape } from '../../../models/onnx/infer/input_shapes.js'
 import type { TmfileDtype } from '../../../models/tmfile/index.js'
 import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
@@ -19,14 +21,14 @@ export function preparedModel(model: OnnxModel, { inputShapes, batch }: Settings
   }
   const copy = model.copy()
   const symbols = symbolsOf(copy.graph, inputShapes)
-  for (const [name, shape] of shapes) copy.setInputShape(name, shape)
-  if (batch !== undefined) copy.setBatch(batch)
+  for (const [name, shape] of shapes) setInputShape(copy, name, shape)
+  if (batch !== undefined) setBatch(copy, batch)
   for (const { name, type } of graphInputs(copy.graph)) {
     if (type.kind !== 'tensor' || !type.shape || Object.hasOwn(inputShapes, name)) continue
     const shape = type.shape.map((extent) =>
       typeof extent === 'string' ? (symbols.get(extent) ?? extent) : extent,
     )
-    if (shape.some((extent, axis) => extent !== type.shape![axis])) copy.setInputShape(name, shape)
+    if (shape.some((extent, axis) => extent !== type.shape![axis])) setInputShape(copy, name, shape)
   }
   return copy
 }

@@ -6,6 +6,7 @@ import type { Report } from '../../../formats/report.js'
 import { OnnxModel } from '../document/model.js'
 import type { Graph, ValueType } from '../document/types.js'
 import { valueTypeText } from '../document/value_type.js'
+import { inferModel } from '../infer/infer.js'
 
 /** Larger models are not inferred: objects of all their nodes would take many times the memory and time of the other rules. */
 const MAX_NODES = 10_000
@@ -24,7 +25,8 @@ export function checkTypes(
 ): void {
   if (nodes > MAX_NODES || !source.readSync) return
   try {
-    for (const { graph, name, declared, inferred } of new OnnxModel({ source, files }).infer().conflicts) {
+    for (const { graph, name, declared, inferred } of inferModel(new OnnxModel({ source, files }))
+      .conflicts) {
       const text = `${quote(name)} is declared as ${valueTypeText(declared)}; ${valueTypeText(inferred)} follows from its node.`
       const place = placeOf(graph, name)
       if (elementText(declared) === elementText(inferred)) report.note('ERR_GRAPH', text, place)

@@ -8,24 +8,41 @@ import { TileworkError } from '../../../errors.js'
 import type { NameTable } from '../../../formats/onnx/name_table.js'
 import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
-import { FORMAT_NAME, INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
+import {
+  FIRST_IR_WITH_FREE_INITIALIZERS,
+  FORMAT_NAME,
+  INITIALIZER_LISTS,
+} from '../../../formats/onnx/schema.js'
 import { tensorOfField } from '../../../formats/onnx/tensor/from_message.js'
 import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
+import { checkModel } from '../document/check_model.js'
 import { GRAPHS } from '../document/graph.js'
+import type { OnnxModel } from '../document/model.js'
 import { ProtoNode } from '../document/node.js'
 import { NO_NODE, NodeNames, numberOfField } from '../document/node_names.js'
 import type { Graph, InitializerField, Node, ValueType } from '../document/types.js'
 import { readValueType, writeValueType } from '../document/value_type.js'
-import { type EditableModel, removeUncalledFunctions } from '../edit/function_edits.js'
-import { annotatedNames, FIRST_IR_WITH_FREE_INITIALIZERS, removeInitializers } from '../edit/graph_passes.js'
+import { removeUncalledFunctions } from '../edit/function_edits.js'
+import { annotatedNames, removeInitializers } from '../edit/graph_passes.js'
+import { inferTypes } from '../infer/infer.js'
 
-/** See `OnnxModel.extract`. */
-export function extractModel<Model extends EditableModel>(
-  model: Model & { copy(): Model; inferTypes(): ReadonlyMap<string, ValueType> },
+/**
+ * A model of the nodes of the main graph between the given inputs and outputs, with the initializers, types and functions
+ * that they use. Its inputs and outputs have the given order; an initializer given as an input loses its value. Training
+ * graphs are omitted. This model does not change; the new one reads the same file.
+ *
+ * @param inputs - names of values; empty where the outputs depend on initializers only
+ * @param outputs - names of values, at least one
+ * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for an input whose type is not declared and does not follow, where the
+ * outputs need a graph input that is not given, and where a needed node also produces one of the inputs
+ */
+export function extract(
+  model: OnnxModel,
   givenInputs: readonly string[],
   givenOutputs: readonly string[],
-): Model {
+): OnnxModel {
+  checkModel(model, 'extract')
   const whole = new WholeGraph(model.graph)
   const inputs = endsOf(whole, 'inputs', givenInputs)
   const outputs = endsOf(whole, 'outputs', givenOutputs)
@@ -36,7 +53,7 @@ export function extractModel<Model extends EditableModel>(
   const typeAt = (name: string): ValueType | undefined => {
     const known = declared.get(name) ?? initializerType(whole, name)
     if (known) return known
-    inferred ??= model.inferTypes()
+    inferred ??= inferTypes(model)
     return inferred.get(name)
   }
   const typedInputs = inputs.map((name) => ({ name, type: knownType(name, typeAt(name)) }))
@@ -189,7 +206,7 @@ function knownType(name: string, type: ValueType | undefined): ValueType {
 
 /** Removes from a copied graph everything outside of the part. */
 function cutGraph(
-  model: EditableModel,
+  model: OnnxModel,
   { table, nodes, names, produced }: Part,
   { inputs, outputs }: { readonly inputs: readonly End[]; readonly outputs: readonly End[] },
 ): void {

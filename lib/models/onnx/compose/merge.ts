@@ -2,9 +2,10 @@
  * Merges two models: outputs of the first become inputs of the second. Messages of both are taken as they are, so values
  * are copied from file to file when the model is saved.
  */
+
 import { TileworkError } from '../../../errors.js'
 import type { Message, MessageField } from '../../../formats/onnx/protobuf/message.js'
-import { INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS, INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
 import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import { checkModel } from '../document/check_model.js'
@@ -12,10 +13,11 @@ import { OnnxModel } from '../document/model.js'
 import type { Dimension, Graph, ValueType } from '../document/types.js'
 import { valueTypeText } from '../document/value_type.js'
 import { keyOf } from '../edit/function_edits.js'
-import { definedNames, FIRST_IR_WITH_FREE_INITIALIZERS, removeUnused } from '../edit/graph_passes.js'
+import { definedNames, removeUnused } from '../edit/graph_passes.js'
 import { renameValues } from '../edit/rename_values.js'
 import { joinFiles } from './join_files.js'
 import { checkMergeOptions, type MergeOptions } from './merge_options.js'
+import { addPrefix } from './prefix.js'
 
 /** Lists of a graph that are joined. */
 const GRAPH_LISTS = [
@@ -48,8 +50,8 @@ export function mergeModels(first: OnnxModel, second: OnnxModel, options: MergeO
   const [merged, added] = [first.copy(), second.copy()]
   merged.message.clear('training_info')
   added.message.clear('training_info')
-  merged.addPrefix(prefix1)
-  added.addPrefix(prefix2)
+  addPrefix(merged, prefix1)
+  addPrefix(added, prefix2)
   const pairs = (given.ioMap ?? []).map(([output, input]) => [prefix1 + output, prefix2 + input] as const)
   const connections = connect(merged.graph, added.graph, pairs)
   joinImports(merged, added)

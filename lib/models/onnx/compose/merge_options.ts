@@ -17,7 +17,7 @@ export interface MergeOptions {
    * unconnected outputs of the first model, then the outputs of the second.
    */
   readonly outputs?: readonly string[]
-  /** Put before all names of the first model; see `OnnxModel.addPrefix`. */
+  /** Put before all names of the first model; see `addPrefix`. */
   readonly prefix1?: string
   /** As `prefix1`, for the second model. */
   readonly prefix2?: string

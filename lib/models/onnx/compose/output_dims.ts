@@ -3,25 +3,30 @@
 import { TileworkError } from '../../../errors.js'
 import { tensor } from '../../../tensor/from_values.js'
 import { valueText } from '../../../value_text.js'
+import { checkModel } from '../document/check_model.js'
+import type { OnnxModel } from '../document/model.js'
 import type { Dimension, Graph, NewNode, ValueType } from '../document/types.js'
-import type { EditableModel } from '../edit/function_edits.js'
-import type { InferableModel } from '../infer/infer.js'
+import { inferTypes } from '../infer/infer.js'
 
 /** First operator set with the axes of Unsqueeze as an input. */
 const AXES_INPUT_OPSET = 13
 
-/** See `OnnxModel.expandOutputDims`. */
-export function expandOutputDims(
-  model: EditableModel & Pick<InferableModel, 'inferTypes'>,
-  axis: number,
-): void {
+/**
+ * Inserts a dimension of extent 1 into every output, by an Unsqueeze node before it.
+ *
+ * @param axis - index of the new dimension; negative ones count from the end, as for Unsqueeze
+ * @throws TileworkError ERR_ARGUMENT for an axis outside of a declared shape; ERR_GRAPH for an output that is no dense
+ * tensor; ERR_UNSUPPORTED for an output that no node computes. Nothing is changed then
+ */
+export function expandOutputDims(model: OnnxModel, axis: number): void {
+  checkModel(model, 'expandOutputDims')
   const { graph } = model
   if (!Number.isSafeInteger(axis)) {
     throw new TileworkError('ERR_ARGUMENT', `The axis is ${valueText(axis)}; it must be an integer.`)
   }
   for (const name of graph.outputNames) refuseUncomputed(graph, name)
   const declared = graph.outputs
-  const inferred = declared.some(({ type }) => type.kind === 'none') ? model.inferTypes() : undefined
+  const inferred = declared.some(({ type }) => type.kind === 'none') ? inferTypes(model) : undefined
   const outputs = declared.map(({ name, type }) => {
     // What follows may be refused, but is not declared where the model leaves it open.
     const expanded = expandedType(name, type.kind === 'none' ? (inferred?.get(name) ?? type) : type, axis)

@@ -4,8 +4,10 @@ import { TileworkError } from '../../../errors.js'
 import { checkText } from '../../../formats/onnx/protobuf/field_input.js'
 import { valueText } from '../../../value_text.js'
 import { refuseOption } from '../compress/refuse_option.js'
+import { checkModel } from '../document/check_model.js'
+import type { OnnxModel } from '../document/model.js'
 import type { Graph, Node } from '../document/types.js'
-import { callOf, type EditableModel, keyOf, withInner } from '../edit/function_edits.js'
+import { callOf, keyOf, withInner } from '../edit/function_edits.js'
 import { definedNames } from '../edit/graph_passes.js'
 import { type Renaming, renameInside, renameText, renameValues } from '../edit/rename_values.js'
 
@@ -24,8 +26,15 @@ export interface PrefixOptions {
 
 const OPTIONS = ['nodes', 'values', 'inputs', 'outputs', 'initializers', 'functions'] as const
 
-/** See `OnnxModel.addPrefix`. */
-export function addPrefix(model: EditableModel, prefix: string, options: PrefixOptions): void {
+/**
+ * Puts a text before names: of values and nodes, also in subgraphs, and of functions, wherever they are defined and used.
+ * Empty names stay empty. Names of attributes and of values inside functions stay.
+ *
+ * @param options - which names change; default: all
+ * @throws TileworkError ERR_ARGUMENT for unknown options, and where a value that keeps its name has one of the new names
+ */
+export function addPrefix(model: OnnxModel, prefix: string, options: PrefixOptions = {}): void {
+  checkModel(model, 'addPrefix')
   checkText('The prefix', prefix)
   const chosen = checkPrefixOptions(options)
   const { graph } = model
@@ -82,7 +91,7 @@ function refuseTaken(graph: Graph, renamed: ReadonlySet<string>, prefix: string,
 }
 
 /** Training graphs use values of the main graph, and bindings name its initializers. */
-function renameTraining(model: EditableModel, rename: Renaming): void {
+function renameTraining(model: OnnxModel, rename: Renaming): void {
   for (const { initialization, algorithm } of model.trainingInfo)
     for (const graph of [initialization, algorithm]) if (graph) renameInside(graph, rename, (name) => name)
   for (const training of model.message.messages('training_info'))
@@ -90,7 +99,7 @@ function renameTraining(model: EditableModel, rename: Renaming): void {
       for (const binding of training.messages(list)) renameText(binding, 'key', rename)
 }
 
-function renameFunctions(model: EditableModel, prefix: string): void {
+function renameFunctions(model: OnnxModel, prefix: string): void {
   const { functions } = model
   if (functions.length === 0) return
   const keys = new Set(functions.map(({ domain, name, overload }) => keyOf(domain, name, overload)))

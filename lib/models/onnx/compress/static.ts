@@ -2,6 +2,7 @@
  * Quantizes activations and weights to 8 bits with ranges that are known: QuantizeLinear and DequantizeLinear around the nodes,
  * which engines fuse with them. Names are those of onnxruntime's tool. Graphs inside nodes stay.
  */
+
 import { checkOptions, readInput } from '../../../caller_input.js'
 import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
@@ -18,6 +19,7 @@ import { orderedNodes } from '../document/node_order.js'
 import { dropInitializer, mainScope, type Scope } from '../document/scope.js'
 import type { Graph, NewNode, Node } from '../document/types.js'
 import { freeInitializers } from '../edit/free_initializers.js'
+import { sortNodes } from '../edit/graph_passes.js'
 import { ElementTypes } from './element_types.js'
 import { FiniteWeights } from './finite_weights.js'
 import { FloatReader } from './float_window.js'
@@ -210,7 +212,7 @@ class StaticWork implements StaticView {
     this.#replaceUses()
     this.#note(marks)
     for (const node of this.#added) this.graph.addNode(node, 0)
-    this.graph.sort()
+    sortNodes(this.graph)
     this.#dropWeights(marks)
   }
 

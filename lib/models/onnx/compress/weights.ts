@@ -2,8 +2,10 @@
  * Quantizes the weights of MatMul nodes, and tables of Gather nodes, in blocks. Activations stay as they are, so no
  * calibration is needed. Weights become lazy tensors that are computed while a save writes them.
  */
+
 import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
 import { withShape } from '../../../formats/onnx/tensor/rearranged.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { BlockBits } from '../../../tensor/number_blocks.js'
@@ -15,8 +17,7 @@ import type { OnnxModel } from '../document/model.js'
 import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from '../document/scope.js'
 import type { Graph, NewAttribute, NewNode, Node } from '../document/types.js'
 import { freeInitializers } from '../edit/free_initializers.js'
-import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../edit/graph_passes.js'
-import type { Inference } from '../infer/infer.js'
+import { type Inference, inferModel } from '../infer/infer.js'
 import {
   type BlockNames,
   type BlockOptions,
@@ -114,7 +115,7 @@ class WeightWork {
     this.report = new ReportBuilder(model)
     this.#names = new FreshNames(model)
     this.#finite = new FiniteWeights(settings.signal)
-    this.#types = initializersOf(model).some(isMatrixInMoreAxes) ? model.infer().types : new Map()
+    this.#types = initializersOf(model).some(isMatrixInMoreAxes) ? inferModel(model).types : new Map()
   }
 
   async run(scope: Scope): Promise<void> {

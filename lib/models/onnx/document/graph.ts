@@ -14,19 +14,10 @@ import { checkTensor } from '../../../tensor/check_tensor.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { uncloneable } from '../../../uncloneable.js'
 import { valueText } from '../../../value_text.js'
-import {
-  constantsToInitializers,
-  deduplicateInitializers,
-  initializersToConstants,
-  removeUnused,
-  stripInitializers,
-} from '../edit/graph_passes.js'
-import { renameInitializer } from '../edit/rename_values.js'
-import { GraphNames, NAMED_FIELDS, type NamedList } from './graph_names.js'
+import { GraphNames, NAMED_FIELDS, type NamedList, renameInitializer } from './graph_names.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { checkNewNode, ProtoNode } from './node.js'
 import { hasSubgraphs } from './node_names.js'
-import { sortedNodes } from './node_order.js'
 import type {
   Graph as GraphInterface,
   Graphs,
@@ -34,7 +25,6 @@ import type {
   InitializerList,
   NewNode,
   Node,
-  Removed,
   Use,
   Value,
   ValueInfo,
@@ -329,7 +319,7 @@ export class ProtoGraph implements GraphInterface {
     return Array.from(names, (name) => new GraphValue(this, name))
   }
 
-  holds(node: Node): boolean {
+  contains(node: Node): boolean {
     return isInstance(node, ProtoNode) && this.message.holds('node', node.message)
   }
 
@@ -354,7 +344,7 @@ export class ProtoGraph implements GraphInterface {
     if (!isInstance(node, ProtoNode)) {
       throw new TileworkError('ERR_ARGUMENT', `removeNode takes a node; ${valueText(node)} was given.`)
     }
-    if (!this.holds(node))
+    if (!this.contains(node))
       throw new TileworkError('ERR_ARGUMENT', `The node ${valueText(node.name)} is not in this graph.`)
     for (const name of node.outputs) if (name !== '') this.#refuseUsed(name, node)
     this.#follow((names) => {
@@ -364,7 +354,7 @@ export class ProtoGraph implements GraphInterface {
   }
 
   changeNode(node: Node, change: () => void): void {
-    if (!this.holds(node) || this.#names?.edits !== this.message.edits) {
+    if (!this.contains(node) || this.#names?.edits !== this.message.edits) {
       change()
       return
     }
@@ -434,37 +424,6 @@ export class ProtoGraph implements GraphInterface {
       const initializer = names.initializer(other)
       if (initializer) names.setInitializer(other, renameInitializer(this.message, initializer, other))
     })
-  }
-
-  sort(): void {
-    const fields = this.message.fieldsOf('node')
-    const order = sortedNodes(this.nodes)
-    if (order.every((from, to) => from === to)) return
-    this.message.reorder(
-      'node',
-      order.map((index) => fields[index]!),
-    )
-  }
-
-  removeUnused(): Removed {
-    return removeUnused(this)
-  }
-
-  constantsToInitializers(): number {
-    return constantsToInitializers(this)
-  }
-
-  initializersToConstants(names?: readonly string[]): number {
-    if (names !== undefined) checkTexts('initializersToConstants', names)
-    return initializersToConstants(this, names)
-  }
-
-  stripInitializers(): number {
-    return stripInitializers(this)
-  }
-
-  deduplicateInitializers(): Promise<number> {
-    return deduplicateInitializers(this)
   }
 
   #noValue(name: string): TileworkError {

@@ -7,9 +7,9 @@
 import type { NumberList } from '../../../formats/number_list.js'
 import { NameTable } from '../../../formats/onnx/name_table.js'
 import { isText } from '../../../formats/onnx/protobuf/edited_bytes.js'
-import type { Message } from '../../../formats/onnx/protobuf/message.js'
+import type { Message, MessageField } from '../../../formats/onnx/protobuf/message.js'
 import { hasSubgraphs, INPUTS, numbersOfField, visitNames, visitNamesOfAll } from './node_names.js'
-import type { Graph, InitializerField, Node, Use } from './types.js'
+import type { Graph, InitializerField, InitializerList, Node, Use } from './types.js'
 
 /** Lists of a GraphProto whose messages refer to a value by name, and the field with the name. */
 const NAMED_LISTS = {
@@ -282,4 +282,16 @@ function removeItem<T extends object>(column: Column<Some<T>>, name: number, ite
   const some = column.at(name)
   if (some === item) column.set(name, undefined)
   else if (some instanceof Set && some.delete(item) && some.size === 0) column.set(name, undefined)
+}
+
+/** @returns the field of the renamed initializer */
+export function renameInitializer(
+  graph: Message,
+  { list, field }: { readonly list: InitializerList; readonly field: MessageField },
+  name: string,
+): InitializerField {
+  if (field.kind === 'message' && list === 'initializer') field.setText('name', name)
+  else if (field.kind === 'message') field.message('values')?.setText('name', name)
+  else return { list, name, field: graph.putTensor(list, field.tensor, name, field) }
+  return { list, name, field }
 }

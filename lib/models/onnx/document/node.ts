@@ -85,7 +85,7 @@ export class ProtoNode implements Node {
     const { parent } = this.message
     if (parent?.type !== 'GraphProto') return undefined
     const graph = this.graphsByMessage.of(parent)
-    return graph.holds(this) ? graph : undefined
+    return graph.contains(this) ? graph : undefined
   }
 
   get predecessors(): readonly Node[] {

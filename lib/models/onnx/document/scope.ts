@@ -1,8 +1,8 @@
 /** Graphs with the graphs around them: where a name that a node uses is defined. */
 
 import { TileworkError } from '../../../errors.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../edit/graph_passes.js'
 import { standardDomain } from './node.js'
 import { hasSubgraphs } from './node_names.js'
 import type { Graph, Node } from './types.js'

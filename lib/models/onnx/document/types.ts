@@ -99,12 +99,6 @@ export interface Use {
   readonly index: number
 }
 
-/** Number of removed objects, in the graph and its subgraphs. */
-export interface Removed {
-  readonly nodes: number
-  readonly initializers: number
-}
-
 /** An attribute of a node: a name with a value of one of fourteen types, or a reference to an attribute of the function. */
 export interface Attribute {
   /** @internal */
@@ -282,7 +276,7 @@ export interface Graph {
   /** All values: inputs, initializers and outputs of nodes. */
   values(): readonly Value[]
   /** True for a node that is in this graph now; false for any other value. */
-  holds(node: Node): boolean
+  contains(node: Node): boolean
 
   /**
    * Adds a node.
@@ -306,49 +300,6 @@ export interface Graph {
    * @throws TileworkError ERR_ARGUMENT for an unknown value, and where this graph or a subgraph has the new name
    */
   rename(name: string, other: string): void
-
-  /**
-   * Sorts the nodes so that each follows the producers of its inputs. The order is stable.
-   *
-   * @throws TileworkError ERR_GRAPH for a cycle of nodes
-   */
-  sort(): void
-  /**
-   * Removes nodes and initializers that no output depends on, and types of values that are gone. Inputs and nodes
-   * without outputs stay.
-   *
-   * @throws TileworkError ERR_UNSUPPORTED for a model with training graphs, which use names of this graph
-   */
-  removeUnused(): Removed
-  /**
-   * Turns `Constant` nodes into initializers, except constants of strings that are not tensors.
-   *
-   * @returns number of converted nodes
-   * @throws TileworkError ERR_UNSUPPORTED below IR version 4, where every initializer is an input as well
-   */
-  constantsToInitializers(): number
-  /**
-   * Turns dense initializers that are not inputs into `Constant` nodes at the start of the graph.
-   *
-   * @param names - default: all
-   * @returns number of converted initializers
-   */
-  initializersToConstants(names?: readonly string[]): number
-  /**
-   * Removes the values of dense initializers and keeps their types and shapes, as in model files for benchmarks; also in
-   * subgraphs. Initializers of int32, int64 and bool stay, because they hold shapes, axes and conditions.
-   *
-   * @returns number of initializers without values
-   */
-  stripInitializers(): number
-  /**
-   * Keeps one of several initializers with equal dtype, shape and bits (so -0 differs from 0), or equal strings. Sparse
-   * ones, and those that are inputs or outputs of the graph, stay. Reads the values.
-   *
-   * @returns number of removed initializers
-   * @throws TileworkError as `removeUnused`, and errors of reading tensors
-   */
-  deduplicateInitializers(): Promise<number>
 
   /** @internal The fields of one list of initializers. */
   initializerFields(list: InitializerList): readonly InitializerField[]

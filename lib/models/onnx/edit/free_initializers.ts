@@ -1,5 +1,5 @@
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
 import type { Graph } from '../document/types.js'
-import { FIRST_IR_WITH_FREE_INITIALIZERS } from './graph_passes.js'
 
 /**
  * Below IR version 4 every initializer is listed as an input, and is a constant all the same. A pass that replaces initializers

@@ -5,26 +5,14 @@
 import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkInt64, checkList, checkText, checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
-import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { MAX_FUNCTIONS } from '../../../formats/onnx/schema.js'
 import { valueText } from '../../../value_text.js'
+import { checkModel } from '../document/check_model.js'
 import { GRAPHS } from '../document/graph.js'
+import type { OnnxModel } from '../document/model.js'
 import { ModelFunction } from '../document/model_function.js'
 import { type CheckedNode, checkNewNode, ProtoNode } from '../document/node.js'
-import type { Graph, NewNode, Node } from '../document/types.js'
-
-/** What edits of a model use of `OnnxModel`, whose file imports this one. */
-export interface EditableModel {
-  readonly message: Message
-  readonly graph: Graph
-  readonly functions: readonly ModelFunction[]
-  readonly irVersion: number | bigint
-  readonly opsetImports: ReadonlyMap<string, number | bigint>
-  setOpsetImport(domain: string, version: number | bigint): void
-  /** The main graph, training graphs, and their subgraphs. */
-  graphs(): Iterable<Graph>
-  readonly trainingInfo: readonly { readonly initialization?: Graph; readonly algorithm?: Graph }[]
-}
+import type { NewNode, Node } from '../document/types.js'
 
 /** A function to add. */
 export interface NewFunction {
@@ -47,8 +35,15 @@ const FIRST_IR_WITH_OVERLOADS = 10
 
 type CheckedFunction = Required<Omit<NewFunction, 'nodes'>> & { readonly nodes: readonly CheckedNode[] }
 
-/** See `OnnxModel.addFunction`. */
-export function addFunction(model: EditableModel, added: NewFunction): ModelFunction {
+/**
+ * Adds a function and imports its domain into the model.
+ *
+ * @throws TileworkError ERR_ARGUMENT for a key that is taken, for the domain of ONNX itself, for empty or repeated names,
+ * for values that are defined twice or used before their definition, and for domains without an import; ERR_GRAPH for
+ * a function that calls itself; ERR_UNSUPPORTED below IR version 8, or 10 for overloads; ERR_LIMIT
+ */
+export function addFunction(model: OnnxModel, added: NewFunction): ModelFunction {
+  checkModel(model, 'addFunction')
   const checked = checkFunction(model, added)
   const { domain, name, overload, inputs, outputs, attributeNames, opsetImports, nodes } = checked
   const message = model.message.insert('functions')
@@ -68,8 +63,9 @@ export function addFunction(model: EditableModel, added: NewFunction): ModelFunc
   return new ModelFunction(message)
 }
 
-/** See `OnnxModel.removeFunction`. */
-export function removeFunction(model: EditableModel, domain: string, name: string, overload: string): void {
+/** @throws TileworkError ERR_ARGUMENT for an unknown function, and for one that a node calls */
+export function removeFunction(model: OnnxModel, domain: string, name: string, overload = ''): void {
+  checkModel(model, 'removeFunction')
   for (const [what, text] of Object.entries({ domain, name, overload }))
     checkText(`The ${what} of removeFunction`, text)
   const key = keyOf(domain, name, overload)
@@ -85,7 +81,7 @@ export function removeFunction(model: EditableModel, domain: string, name: strin
 }
 
 /** Removes functions that no node calls, directly or through other functions. */
-export function removeUncalledFunctions(model: EditableModel): void {
+export function removeUncalledFunctions(model: OnnxModel): void {
   if (!model.message.has('functions')) return
   const bodies = new Map(
     model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
@@ -102,7 +98,7 @@ export function removeUncalledFunctions(model: EditableModel): void {
   model.message.filter('functions', (field) => field.kind === 'tensor' || !uncalled.has(field))
 }
 
-function checkFunction(model: EditableModel, added: NewFunction): CheckedFunction {
+function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
   checkOptions(added, 'addFunction', [
     ...([
       'domain',
@@ -131,7 +127,7 @@ function checkFunction(model: EditableModel, added: NewFunction): CheckedFunctio
   return { domain, name, overload, inputs, outputs, attributeNames, opsetImports, nodes }
 }
 
-function checkKey(model: EditableModel, domain: string, name: string, overload: string): void {
+function checkKey(model: OnnxModel, domain: string, name: string, overload: string): void {
   if (name === '' || setOf(domain) === '')
     throw wrong('A function needs a name and a domain other than that of ONNX itself')
   const version = Number(model.irVersion)
@@ -197,7 +193,7 @@ function checkValues(
 }
 
 /** Refuses recursion, directly or through other functions. */
-function checkCalls(model: EditableModel, key: string, nodes: readonly CheckedNode[]): void {
+function checkCalls(model: OnnxModel, key: string, nodes: readonly CheckedNode[]): void {
   const bodies = new Map(
     model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
   )
@@ -217,7 +213,7 @@ function checkCalls(model: EditableModel, key: string, nodes: readonly CheckedNo
 }
 
 function importsOf(
-  model: EditableModel,
+  model: OnnxModel,
   given: NewFunction['opsetImports'],
   nodes: readonly CheckedNode[],
 ): Readonly<Record<string, number | bigint>> {
@@ -255,7 +251,7 @@ function graphsOf({ attributes }: CheckedNode) {
   })
 }
 
-function* nodesOf(model: EditableModel): Generator<Node> {
+function* nodesOf(model: OnnxModel): Generator<Node> {
   for (const graph of model.graphs()) yield* graph.nodes
   for (const { nodes } of model.functions) yield* withInner(nodes)
 }

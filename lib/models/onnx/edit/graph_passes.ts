@@ -6,17 +6,53 @@ import { createHash } from 'node:crypto'
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { NameTable } from '../../../formats/onnx/name_table.js'
+import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
 import type { Message, MessageField } from '../../../formats/onnx/protobuf/message.js'
-import { FORMAT_NAME, INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
+import {
+  FIRST_IR_WITH_FREE_INITIALIZERS,
+  FORMAT_NAME,
+  INITIALIZER_LISTS,
+} from '../../../formats/onnx/schema.js'
 import { tensorOfField } from '../../../formats/onnx/tensor/from_message.js'
 import { StrippedTensor } from '../../../formats/onnx/tensor/stripped.js'
 import { eachRawString } from '../../../tensor/raw_strings.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../../tensor/tensor.js'
+import { checkModel } from '../document/check_model.js'
+import type { OnnxModel } from '../document/model.js'
 import { hasSubgraphs, NodeNames, numberOfField } from '../document/node_names.js'
-import type { Graph, Node, Removed } from '../document/types.js'
+import { sortedNodes } from '../document/node_order.js'
+import type { Graph, Node } from '../document/types.js'
 import { constantOf } from '../document/value.js'
 
-/** See `Graph.removeUnused`. */
+/** Number of removed objects, in the graph and its subgraphs. */
+interface Removed {
+  readonly nodes: number
+  readonly initializers: number
+}
+
+/**
+ * Sorts the nodes of one graph so that each follows the producers of its inputs. The order is stable.
+ *
+ * @returns false where they were sorted
+ * @throws TileworkError ERR_GRAPH for a cycle of nodes
+ */
+export function sortNodes({ message, nodes }: Graph): boolean {
+  const order = sortedNodes(nodes)
+  if (order.every((from, to) => from === to)) return false
+  const fields = message.fieldsOf('node')
+  message.reorder(
+    'node',
+    order.map((index) => fields[index]!),
+  )
+  return true
+}
+
+/**
+ * Removes nodes and initializers that no output depends on, and types of values that are gone. Inputs and nodes without
+ * outputs stay.
+ *
+ * @throws TileworkError ERR_UNSUPPORTED for a model with training graphs, which use names of this graph
+ */
 export function removeUnused(graph: Graph): Removed {
   refuseTraining(graph)
   const { message } = graph
@@ -98,8 +134,10 @@ export function annotatedNames({ message }: Graph): string[] {
 }
 
 /**
- * See `Graph.constantsToInitializers`.
+ * Turns `Constant` nodes into initializers, except constants of strings that are not tensors.
  *
+ * @returns number of converted nodes
+ * @throws TileworkError ERR_UNSUPPORTED below IR version 4, where every initializer is an input as well
  * @param isKept - names of values whose node stays
  */
 export function constantsToInitializers(
@@ -138,11 +176,17 @@ export function constantsToInitializers(
   return inner.reduce((sum, count) => sum + count, constants.length)
 }
 
-/** In older IR versions every initializer is an input as well. */
-export const FIRST_IR_WITH_FREE_INITIALIZERS = 4
-
-/** See `Graph.initializersToConstants`. */
-export function initializersToConstants(graph: Graph, names: readonly string[] | undefined): number {
+/**
+ * Turns dense initializers of the main graph that are not inputs into `Constant` nodes at its start.
+ *
+ * @param names - default: all
+ * @returns number of converted initializers
+ * @throws TileworkError ERR_ARGUMENT for anything but a list of names
+ */
+export function initializersToConstants(model: OnnxModel, names?: readonly string[]): number {
+  checkModel(model, 'initializersToConstants')
+  if (names !== undefined) checkTexts('initializersToConstants', names)
+  const { graph } = model
   const { message } = graph
   const wanted = names && new Set(names)
   const taken = new Set([...graph.inputNames, ...graph.nodes.flatMap(({ outputs }) => outputs)])
@@ -165,7 +209,13 @@ export function initializersToConstants(graph: Graph, names: readonly string[] |
   return chosen.length
 }
 
-/** See `Graph.deduplicateInitializers`. */
+/**
+ * Keeps one of several initializers with equal dtype, shape and bits (so -0 differs from 0), or equal strings. Sparse ones,
+ * and those that are inputs or outputs of the graph, stay. Reads the values.
+ *
+ * @returns number of removed initializers
+ * @throws TileworkError as `removeUnused`, and errors of reading tensors
+ */
 export async function deduplicateInitializers(graph: Graph): Promise<number> {
   refuseTraining(graph)
   const fixed = namesToKeep(graph)
@@ -294,9 +344,19 @@ function modelOf(message: Message): Message | undefined {
 /** Types of shapes, axes, indices and conditions, without which a graph has no shapes. */
 const STRUCTURAL: ReadonlySet<Dtype> = new Set(['int32', 'int64', 'bool'])
 
-/** See `Graph.stripInitializers`. */
-export function stripInitializers(graph: Graph): number {
-  const inner = graph.nodes.flatMap((node) => node.subgraphs.map(stripInitializers))
+/**
+ * Removes the values of dense initializers and keeps their types and shapes, as in model files for benchmarks; also in
+ * subgraphs. Initializers of int32, int64 and bool stay, because they hold shapes, axes and conditions.
+ *
+ * @returns number of initializers without values
+ * @throws TileworkError ERR_ARGUMENT
+ */
+export function stripWeights(model: OnnxModel): number {
+  checkModel(model, 'stripWeights')
+  return [model.graph, ...model.graph.subgraphs()].reduce((sum, graph) => sum + stripGraph(graph), 0)
+}
+
+function stripGraph(graph: Graph): number {
   const { message } = graph
   let count = 0
   for (const { field, name } of graph.initializerFields('initializer')) {
@@ -305,5 +365,5 @@ export function stripInitializers(graph: Graph): number {
     message.putTensor('initializer', new StrippedTensor(tensor), name, field)
     count++
   }
-  return inner.reduce((sum, each) => sum + each, count)
+  return count
 }

@@ -2,11 +2,11 @@
  * Renames many values in one walk over a graph and its subgraphs. `Graph.rename` looks up one value in an index, and visits
  * its users alone.
  */
-import type { Message, MessageField } from '../../../formats/onnx/protobuf/message.js'
+import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
-import { NAMED_FIELDS } from '../document/graph_names.js'
+import { NAMED_FIELDS, renameInitializer } from '../document/graph_names.js'
 import { hasSubgraphs } from '../document/node_names.js'
-import type { Graph, InitializerField, InitializerList, Node } from '../document/types.js'
+import type { Graph, Node } from '../document/types.js'
 import { definedNames } from './graph_passes.js'
 
 /** The new name of a value; its own name where that stays. */
@@ -37,18 +37,6 @@ export function renameValues(graph: Graph, rename: Renaming, renameInner: Renami
 export function renameInside(graph: Graph, rename: Renaming, renameInner: Renaming): void {
   const own = definedNames(graph)
   renameValues(graph, (name) => (own.has(name) ? renameInner(name) : rename(name)), renameInner)
-}
-
-/** @returns the field of the renamed initializer */
-export function renameInitializer(
-  graph: Message,
-  { list, field }: { readonly list: InitializerList; readonly field: MessageField },
-  name: string,
-): InitializerField {
-  if (field.kind === 'message' && list === 'initializer') field.setText('name', name)
-  else if (field.kind === 'message') field.message('values')?.setText('name', name)
-  else return { list, name, field: graph.putTensor(list, field.tensor, name, field) }
-  return { list, name, field }
 }
 
 /** Renames the text of a field; an absent one stays absent. */

@@ -1,9 +1,11 @@
 /** Writes inferred types into a model. */
+import { checkModel } from '../document/check_model.js'
+import type { OnnxModel } from '../document/model.js'
 import type { Graph, ValueType } from '../document/types.js'
 import { valueTypeText } from '../document/value_type.js'
-import type { InferableModel, TypeConflict } from './infer.js'
+import { inferModel, type TypeConflict } from './infer.js'
 
-/** What `OnnxModel.inferShapes` found. */
+/** What `inferShapes` found. */
 export interface InferredShapes {
   /** Number of values, of the main graph and its subgraphs, whose declared type is new or has more known extents. */
   readonly changed: number
@@ -11,9 +13,13 @@ export interface InferredShapes {
   readonly conflicts: readonly TypeConflict[]
 }
 
-/** See `OnnxModel.inferShapes`. */
-export function declareTypes(model: InferableModel): InferredShapes {
-  const { types, conflicts } = model.infer()
+/**
+ * Declares the types and shapes that follow from inputs, initializers and operators: of intermediate values in
+ * `graph.valueInfo`, of outputs where the graph leaves them open; in subgraphs too.
+ */
+export function inferShapes(model: OnnxModel): InferredShapes {
+  checkModel(model, 'inferShapes')
+  const { types, conflicts } = inferModel(model)
   let changed = 0
   for (const [graph, found] of types) {
     const { inputNames, outputNames } = graph

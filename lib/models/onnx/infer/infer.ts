@@ -5,6 +5,9 @@
  * is left open: operators that are not known, and shapes that depend on data. Declared types win over inferred ones.
  */
 import { TileworkError } from '../../../errors.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
+import { checkModel } from '../document/check_model.js'
+import type { OnnxModel } from '../document/model.js'
 import type { ModelFunction } from '../document/model_function.js'
 import { orderedNodes } from '../document/node_order.js'
 import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
@@ -32,15 +35,7 @@ export interface Inference {
   readonly conflicts: readonly TypeConflict[]
 }
 
-/** What edits that follow inference need of a model. */
-export interface InferableModel {
-  readonly graph: Graph
-  inferTypes(): ReadonlyMap<string, ValueType>
-  /** See `InferOptions.isOpen`. */
-  infer(isOpen?: (graph: Graph, name: string) => boolean): Inference
-}
-
-export interface InferOptions {
+interface InferOptions {
   readonly graph: Graph
   /** Versions of operator sets by domain. */
   readonly opsets: ReadonlyMap<string, number | bigint>
@@ -51,8 +46,26 @@ export interface InferOptions {
   readonly isOpen?: (graph: Graph, name: string) => boolean
 }
 
-/** Types of all values of a graph and its subgraphs. */
-export function inferTypes(options: InferOptions): Inference {
+/**
+ * Types of the values of the main graph, as far as they follow from inputs, initializers and operators, declared types
+ * included. The model does not change. Unknown extents are null, and extents that are sums of symbolic ones are texts as
+ * `2*N + 1`.
+ */
+export function inferTypes(model: OnnxModel): ReadonlyMap<string, ValueType> {
+  checkModel(model, 'inferTypes')
+  return inferModel(model).types.get(model.graph)!
+}
+
+/** Types of the main graph and its subgraphs. @param isOpen - see `InferOptions` */
+export function inferModel(
+  { graph, functions, opsetImports: opsets, irVersion }: OnnxModel,
+  isOpen?: (graph: Graph, name: string) => boolean,
+): Inference {
+  const hasOldInitializers = Number(irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
+  return inferGraph({ graph, functions, opsets, hasOldInitializers, ...(isOpen && { isOpen }) })
+}
+
+function inferGraph(options: InferOptions): Inference {
   const run = new InferenceRun(options)
   run.graph(options.graph, [], { opsets: options.opsets, outer: () => undefined })
   return run

@@ -9,12 +9,14 @@ import { FORMAT_NAME } from '../../../formats/onnx/schema.js'
 import { nearestText } from '../../../nearest_names.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import { valueText } from '../../../value_text.js'
+import { checkModel } from '../document/check_model.js'
+import type { OnnxModel } from '../document/model.js'
 import { usedNames } from '../document/node_names.js'
 import { sortedNodes } from '../document/node_order.js'
 import type { Dimension, Graph, Node, ValueType } from '../document/types.js'
 import { declareType } from './declare_types.js'
 import { type Dim, type Dims, dimsOf, isKnown, productOfAll, quotientOf } from './dims.js'
-import type { InferableModel } from './infer.js'
+import { inferModel, inferTypes } from './infer.js'
 import { knownOfTensor } from './node_view.js'
 
 /** What a changed input shape affects beside shapes that follow. */
@@ -27,18 +29,28 @@ export interface InputShapeChange {
   readonly unknown: readonly string[]
 }
 
-/** See `OnnxModel.setInputShape`. */
-export function setInputShape(
-  model: InferableModel,
-  name: string,
-  given: readonly Dimension[],
-): InputShapeChange {
+/**
+ * Sets the shape of an input. Declared types of dependent values follow, and so do constant targets of `Reshape` nodes of
+ * the main graph that contain the old first extent.
+ *
+ * @param shape - extents, names of symbolic dimensions, or null for unknown ones; the rank stays
+ * @throws TileworkError ERR_ARGUMENT for an invalid shape and for another rank; ERR_GRAPH for a name that is not an
+ * input, for an input that is no dense tensor, and for a cycle of nodes
+ */
+export function setInputShape(model: OnnxModel, name: string, given: readonly Dimension[]): InputShapeChange {
+  checkModel(model, 'setInputShape')
   const shape = readInput('The shape', () => [...checkList('The shape', given)]) as Dimension[]
   return setShapes(model, new Map([[name, shape]]))
 }
 
-/** See `OnnxModel.setBatch`. */
-export function setBatch(model: InferableModel, batch: number | string): InputShapeChange {
+/**
+ * Sets the first dimension of every input with a rank above 0, as `setInputShape`.
+ *
+ * @param batch - an extent or the name of a symbolic dimension
+ * @throws TileworkError as `setInputShape`; ERR_GRAPH for an input without a shape
+ */
+export function setBatch(model: OnnxModel, batch: number | string): InputShapeChange {
+  checkModel(model, 'setBatch')
   const { graph } = model
   const shapes = new Map<string, readonly Dimension[]>()
   for (const { name, type } of graph.inputs) {
@@ -54,18 +66,15 @@ export function setBatch(model: InferableModel, batch: number | string): InputSh
 
 type Types = ReadonlyMap<string, ValueType>
 
-function setShapes(
-  model: InferableModel,
-  shapes: ReadonlyMap<string, readonly Dimension[]>,
-): InputShapeChange {
+function setShapes(model: OnnxModel, shapes: ReadonlyMap<string, readonly Dimension[]>): InputShapeChange {
   const { graph } = model
   const inputs = new Map(graph.inputs.map(({ name, type }) => [name, type]))
   const types = new Map([...shapes].map(([name, shape]) => [name, inputType(graph, inputs, name, shape)]))
-  const before = model.inferTypes()
+  const before = inferTypes(model)
   for (const [name, type] of types) graph.setType(name, type)
   const dependent = dependentParts(graph, new Set(types.keys()))
   const infer = (): Types =>
-    model.infer((inner, name) => inner !== graph || dependent.names.has(name)).types.get(graph)!
+    inferModel(model, (inner, name) => inner !== graph || dependent.names.has(name)).types.get(graph)!
   const reshaped = new Set<Node>()
   let after = infer()
   for (let fixed = followTargets(model, dependent.nodes, before, after); fixed.length > 0; ) {
@@ -138,7 +147,7 @@ function dependentParts(graph: Graph, names: ReadonlySet<string>): Dependent {
  *
  * @returns the changed nodes
  */
-function followTargets(model: InferableModel, nodes: readonly Node[], before: Types, after: Types): Node[] {
+function followTargets(model: OnnxModel, nodes: readonly Node[], before: Types, after: Types): Node[] {
   const changed: Node[] = []
   const stale = new Set<string>()
   for (const node of nodes) {
@@ -154,12 +163,7 @@ function followTargets(model: InferableModel, nodes: readonly Node[], before: Ty
 }
 
 /** The target that follows the first extent; undefined where the present one fits or nothing is certain. */
-function followingTarget(
-  model: InferableModel,
-  node: Node,
-  before: Types,
-  after: Types,
-): number[] | undefined {
+function followingTarget(model: OnnxModel, node: Node, before: Types, after: Types): number[] | undefined {
   const target = constantTarget(model, node)
   const [old, now] = [before, after].map((types) => shapeOf(types, node.inputs[0]))
   if (!target || target.length === 0 || !old || !now || old.length === 0) return undefined
@@ -175,7 +179,7 @@ function followingTarget(
 }
 
 /** The target of a `Reshape` that is a constant. */
-function constantTarget(model: InferableModel, node: Node): readonly number[] | undefined {
+function constantTarget(model: OnnxModel, node: Node): readonly number[] | undefined {
   if (node.opType !== 'Reshape' || node.domain !== '') return undefined
   const attribute = node.attribute('shape')?.value
   if (Array.isArray(attribute)) return (attribute as readonly (number | bigint)[]).map(Number)
@@ -184,7 +188,7 @@ function constantTarget(model: InferableModel, node: Node): readonly number[] | 
   return values?.every(isKnown) ? values : undefined
 }
 
-function setTarget({ graph }: InferableModel, node: Node, target: readonly number[]): void {
+function setTarget({ graph }: OnnxModel, node: Node, target: readonly number[]): void {
   if (node.attribute('shape')) {
     node.setAttribute('shape', { type: 'INTS', value: target })
     return
@@ -218,7 +222,7 @@ function isComplete(type: ValueType | undefined): boolean {
 }
 
 /** Whether a node with a known shape before has none now, or a `Reshape` takes another number of elements. */
-function isBlocked(model: InferableModel, node: Node, before: Types, after: Types): boolean {
+function isBlocked(model: OnnxModel, node: Node, before: Types, after: Types): boolean {
   const isLost = node.outputs.some((name) => shapeOf(before, name) && !shapeOf(after, name))
   if (
     isLost &&
@@ -237,12 +241,12 @@ function isMultiple(count: Dim, needed: Dim): boolean {
 }
 
 /** Replaces declared types of dependent values; what does not follow keeps its rank without extents. */
-function redeclare(model: InferableModel, { nodes, names }: Dependent, after: Types): void {
+function redeclare(model: OnnxModel, { nodes, names }: Dependent, after: Types): void {
   const { graph } = model
   for (const name of names) redeclareValue(graph, name, after.get(name))
   const inner = nodes.flatMap((node) => node.subgraphs.flatMap((each) => [each, ...each.subgraphs()]))
   if (inner.length === 0) return
-  const { types } = model.infer((each, name) => each !== graph || names.has(name))
+  const { types } = inferModel(model, (each, name) => each !== graph || names.has(name))
   for (const each of inner) {
     const declared = [...each.inputs, ...each.valueInfo, ...each.outputs]
     for (const { name } of declared)

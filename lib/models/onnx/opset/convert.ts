@@ -5,18 +5,20 @@
 import { TileworkError } from '../../../errors.js'
 import { FORMAT_NAME } from '../../../formats/onnx/schema.js'
 import { valueText } from '../../../value_text.js'
+import { checkModel } from '../document/check_model.js'
 import { FreshNames } from '../document/fresh_names.js'
 import { GRAPHS } from '../document/graph.js'
+import type { OnnxModel } from '../document/model.js'
 import type { ModelFunction } from '../document/model_function.js'
 import { standardDomain } from '../document/node.js'
 import type { Graph, Node, ValueType } from '../document/types.js'
-import { type EditableModel, withInner } from '../edit/function_edits.js'
-import type { Inference } from '../infer/infer.js'
+import { withInner } from '../edit/function_edits.js'
+import { inferModel } from '../infer/infer.js'
 import { type Adapter, adapterOf } from './adapters.js'
 import { NodePlace, type Surroundings } from './node_place.js'
 import { CHANGED, isOperator, NEWEST_OPSET } from './versions.js'
 
-/** What `OnnxModel.convertOpset` did. */
+/** What `convertOpset` did. */
 export interface OpsetConversion {
   /** The version before; that of the model, not of its functions. */
   readonly from: number
@@ -24,16 +26,20 @@ export interface OpsetConversion {
   readonly adapted: readonly Node[]
 }
 
-interface ConvertibleModel extends EditableModel {
-  copy(): ConvertibleModel
-  infer(): Inference
-}
-
 /** Nodes that an error names. */
 const MAX_NAMED = 100
 
-/** See `OnnxModel.convertOpset`. */
-export function convertOpset(model: ConvertibleModel, version: number): OpsetConversion {
+/**
+ * Converts the model to a later version of the operator set of ONNX: nodes whose operator changed are rewritten, with constants
+ * and further nodes where they need them, in subgraphs and functions too. Other domains and the IR version stay.
+ *
+ * @param version - from the present version to 28
+ * @throws TileworkError ERR_ARGUMENT for another number; ERR_UNSUPPORTED for an earlier version and for nodes that cannot be
+ * converted, all of which the error names; ERR_GRAPH for a cycle of nodes and for a model without that operator set. Nothing
+ * is changed then
+ */
+export function convertOpset(model: OnnxModel, version: number): OpsetConversion {
+  checkModel(model, 'convertOpset')
   if (!Number.isSafeInteger(version) || version < 1 || version > NEWEST_OPSET) {
     const text = `The version of the operator set is ${valueText(version)}; it must be an integer from 1 to ${NEWEST_OPSET}.`
     throw new TileworkError('ERR_ARGUMENT', text)
@@ -65,13 +71,13 @@ class Conversion {
   readonly refused: string[] = []
   readonly adapted = new Set<Node>()
   readonly #refusedNodes = new Set<Node>()
-  readonly #model: ConvertibleModel
+  readonly #model: OnnxModel
   readonly #names: FreshNames
   /** Types of the model as it was, which a conversion keeps. */
   #types = new Map<Graph, ReadonlyMap<string, ValueType>>()
   #hasMoved = false
 
-  constructor(model: ConvertibleModel) {
+  constructor(model: OnnxModel) {
     this.#model = model
     this.#names = new FreshNames(model)
   }
@@ -81,7 +87,7 @@ class Conversion {
     const graphs = [...model.graphs()]
     for (const graph of graphs) this.#refuseUnknown(graph.nodes)
     const from = Number(model.opsetImports.get(''))
-    if (needsAdapters(graphs, from, version)) this.#types = new Map(model.infer().types)
+    if (needsAdapters(graphs, from, version)) this.#types = new Map(inferModel(model).types)
     const isUsed = usage(
       graphs.flatMap(({ nodes }) => nodes),
       graphs,

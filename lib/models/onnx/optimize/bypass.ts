@@ -2,14 +2,14 @@
 import { orderedNodes } from '../document/node_order.js'
 import { isStandard, mainScope, type Scope } from '../document/scope.js'
 import type { Node } from '../document/types.js'
-import type { OptimizedModel } from './model.js'
+import type { Body } from './functions.js'
 import { Rewrite } from './rewrite.js'
 
-export function removeIdentity(model: OptimizedModel): number {
+export function removeIdentity(model: Body): number {
   return removePassing(model, 'Identity', () => true)
 }
 
-export function removeDropout(model: OptimizedModel): number {
+export function removeDropout(model: Body): number {
   const opset = Number(model.opsetImports.get('') ?? 1)
   return removePassing(model, 'Dropout', (node, scope) => !isTraining(node, scope, opset))
 }
@@ -33,11 +33,7 @@ function isFalse(scope: Scope, name: string): boolean {
   return bytes?.byteLength === 1 && bytes[0] === 0
 }
 
-function removePassing(
-  model: OptimizedModel,
-  opType: string,
-  passes: (node: Node, scope: Scope) => boolean,
-): number {
+function removePassing(model: Body, opType: string, passes: (node: Node, scope: Scope) => boolean): number {
   let count = 0
   for (const scope of [...mainScope(model).all()]) {
     // In the order of their chains; what is between two of them does not matter.

@@ -1,10 +1,11 @@
 /** Passes by the signatures of operators: attributes that equal their defaults, and optional outputs that nothing uses. */
 import { ownEntry } from '../../../own_entry.js'
+import type { OnnxModel } from '../document/model.js'
 import { standardDomain } from '../document/node.js'
 import { hasSubgraphs, usedNames } from '../document/node_names.js'
 import type { Attribute, Graph, NewAttributeValue, Node } from '../document/types.js'
 import { annotatedNames } from '../edit/graph_passes.js'
-import type { OptimizedModel } from './model.js'
+import type { Body } from './functions.js'
 import { OPERATOR_DEFAULTS } from './operator_defaults.js'
 import { removeValueInfo } from './rewrite.js'
 
@@ -17,7 +18,7 @@ interface Signature {
 
 type Opsets = ReadonlyMap<string, number | bigint>
 
-export function removeDefaultAttributes(model: OptimizedModel): number {
+export function removeDefaultAttributes(model: OnnxModel): number {
   let count = 0
   for (const { node, opsets } of nodesOf(model)) {
     if (!node.message.has('attribute')) continue
@@ -29,7 +30,7 @@ export function removeDefaultAttributes(model: OptimizedModel): number {
   return count
 }
 
-export function addDefaultAttributes(model: OptimizedModel): number {
+export function addDefaultAttributes(model: OnnxModel): number {
   let count = 0
   for (const { node, opsets } of nodesOf(model)) {
     for (const [name, value] of signatureOf(node, opsets)?.attributes ?? []) {
@@ -42,7 +43,7 @@ export function addDefaultAttributes(model: OptimizedModel): number {
 }
 
 /** Nodes of graphs and functions, with the operator sets that they are of. */
-function* nodesOf(model: OptimizedModel): Generator<{ readonly node: Node; readonly opsets: Opsets }> {
+function* nodesOf(model: OnnxModel): Generator<{ readonly node: Node; readonly opsets: Opsets }> {
   const { opsetImports } = model
   for (const graph of model.graphs()) for (const node of graph.nodes) yield { node, opsets: opsetImports }
   for (const { nodes, opsetImports: opsets } of model.functions) {
@@ -54,7 +55,7 @@ function* nodesOf(model: OptimizedModel): Generator<{ readonly node: Node; reado
   }
 }
 
-export function removeOptionalOutputs(model: OptimizedModel): number {
+export function removeOptionalOutputs(model: Body): number {
   return [model.graph, ...model.graph.subgraphs()].reduce(
     (count, graph) => count + removeOptionalOutputsIn(graph, model.opsetImports),
     0,

@@ -8,7 +8,7 @@ import { hasSubgraphs } from '../document/node_names.js'
 import { orderedNodes } from '../document/node_order.js'
 import type { Attribute, Graph, Node } from '../document/types.js'
 import { signatureOf } from '../infer/slots.js'
-import type { OptimizedModel } from './model.js'
+import type { Body } from './functions.js'
 import { Rewrite } from './rewrite.js'
 
 /** Operators whose results differ from run to run, or from node to node. */
@@ -32,7 +32,7 @@ const RANDOM: ReadonlySet<string> = new Set([
 /** Tensors in attributes that are compared. */
 const MAX_COMPARED_BYTES = 1024
 
-export async function mergeEqualNodes(model: OptimizedModel): Promise<number> {
+export async function mergeEqualNodes(model: Body): Promise<number> {
   const opsets = model.opsetImports
   const functions = new Set(model.functions.map(({ name }) => name))
   const mayMerge = (node: Node): boolean =>

@@ -2,24 +2,27 @@
  * Replaces shape arithmetic by its result: Shape of a value with a fixed shape, and what is computed from it. Extents follow from
  * the inputs of the model and the operators, not from declared types of intermediate values, which may be out of date.
  */
+
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import { sizeOf } from '../../../tensor/shape.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import type { OnnxModel } from '../document/model.js'
 import { usedNames } from '../document/node_names.js'
 import type { Graph, Node } from '../document/types.js'
-import { FIRST_IR_WITH_FREE_INITIALIZERS, namesToKeep } from '../edit/graph_passes.js'
+import { namesToKeep } from '../edit/graph_passes.js'
 import { isKnown } from '../infer/dims.js'
+import { inferModel } from '../infer/infer.js'
 import type { Known } from '../infer/node_view.js'
 import { initializerBytes, nodeBytes } from './encoded_bytes.js'
-import type { OptimizedModel } from './model.js'
 import { removeNodes, removeValueInfo } from './rewrite.js'
 
-export async function foldShapes(model: OptimizedModel): Promise<number> {
+export async function foldShapes(model: OnnxModel): Promise<number> {
   if (Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS) return 0
   const graphs = [model.graph, ...model.graph.subgraphs()].filter(hasShapeArithmetic)
   if (graphs.length === 0) return 0
-  const { known } = model.infer(() => true)
+  const { known } = inferModel(model, () => true)
   let count = 0
   for (const graph of graphs) count += await foldIn(graph, known.get(graph))
   return count

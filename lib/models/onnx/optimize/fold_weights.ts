@@ -3,24 +3,25 @@
  * quantizers find it. A weight that others use as well stays as it is, because a second copy would make the file larger.
  */
 import { DTYPES } from '../../../dtype/dtypes.js'
-import { DTYPE_OF_CODE } from '../../../formats/onnx/schema.js'
+import { DTYPE_OF_CODE, FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
 import { transposed, withShape } from '../../../formats/onnx/tensor/rearranged.js'
 import { cast } from '../../../tensor/cast.js'
 import { sizeOf } from '../../../tensor/shape.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import type { OnnxModel } from '../document/model.js'
 import { orderedNodes } from '../document/node_order.js'
 import { mainScope, type Scope } from '../document/scope.js'
 import type { Graph, Node, ValueType } from '../document/types.js'
-import { FIRST_IR_WITH_FREE_INITIALIZERS, namesToKeep, removeInitializers } from '../edit/graph_passes.js'
+import { namesToKeep, removeInitializers } from '../edit/graph_passes.js'
+import { inferModel } from '../infer/infer.js'
 import { initializerBytes, nodeBytes } from './encoded_bytes.js'
-import type { OptimizedModel } from './model.js'
 import { removeNodes, removeValueInfo } from './rewrite.js'
 
-export async function foldWeights(model: OptimizedModel): Promise<number> {
+export async function foldWeights(model: OnnxModel): Promise<number> {
   if (Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS) return 0
   const scopes = [...mainScope(model).all()]
   if (!scopes.some((scope) => scope.graph.nodes.some((node) => isOfWeight(node, scope)))) return 0
-  const { types } = model.infer(() => true)
+  const { types } = inferModel(model, () => true)
   let count = 0
   for (const scope of scopes) count += await new GraphFold(scope, types.get(scope.graph)).run()
   return count

@@ -5,21 +5,24 @@
 
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { Graph } from '../document/graph.js'
+import type { OnnxModel } from '../document/model.js'
 import type { ModelFunction } from '../document/model_function.js'
-import type { Inference } from '../infer/infer.js'
-import type { OptimizedModel } from './model.js'
 
 /** Lists that a function and a graph have. */
 const LISTS = ['node', 'value_info'] as const
 
-type Run = (model: OptimizedModel) => number | Promise<number>
+/** What bodies of functions and whole models have in common. */
+export type Body = Pick<OnnxModel, 'graph' | 'functions' | 'irVersion' | 'opsetImports'>
+
+type Run = (body: Body) => number | Promise<number>
 
 /** @returns number of changes in all functions */
-export async function runInFunctions(model: OptimizedModel, run: Run): Promise<number> {
+export async function runInFunctions(model: OnnxModel, run: Run): Promise<number> {
   let count = 0
   for (const body of model.functions) {
     const graph = graphOf(body)
-    const changes = await run(modelOf(model, body, graph))
+    const { functions, irVersion } = model
+    const changes = await run({ graph, functions, irVersion, opsetImports: body.opsetImports })
     if (changes > 0) takeBack(body, graph)
     count += changes
   }
@@ -43,20 +46,4 @@ function takeBack(body: ModelFunction, { message }: Graph): void {
 
 function copyLists(from: Message, to: Message): void {
   for (const list of LISTS) for (const each of from.messages(list)) to.adopt(list, each)
-}
-
-/** What passes ask of a model whose main graph is the body. */
-function modelOf(model: OptimizedModel, { opsetImports }: ModelFunction, graph: Graph): OptimizedModel {
-  return {
-    message: graph.message,
-    graph,
-    functions: model.functions,
-    irVersion: model.irVersion,
-    opsetImports,
-    setOpsetImport: () => undefined,
-    graphs: () => [graph, ...graph.subgraphs()],
-    trainingInfo: [],
-    inferTypes: () => new Map(),
-    infer: (): Inference => model.infer(),
-  }
 }

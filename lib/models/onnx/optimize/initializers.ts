@@ -1,27 +1,26 @@
 /** Passes over initializers: Constant nodes become initializers, those of subgraphs move to the main graph, equal ones are kept once. */
 
-import { INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS, INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
 import { FreshNames } from '../document/fresh_names.js'
+import type { OnnxModel } from '../document/model.js'
 import type { Graph, InitializerField } from '../document/types.js'
 import {
   constantsToInitializers,
   deduplicateInitializers,
   definedNames,
-  FIRST_IR_WITH_FREE_INITIALIZERS,
   namesToKeep,
   renameUses,
 } from '../edit/graph_passes.js'
-import type { OptimizedModel } from './model.js'
 import { removeValueInfo } from './rewrite.js'
 
 /** Constants that are outputs of their graph stay nodes. */
-export function liftConstants(model: OptimizedModel): number {
+export function liftConstants(model: OnnxModel): number {
   if (Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS) return 0
   return constantsToInitializers(model.graph, (graph, name) => graph.outputNames.has(name))
 }
 
 /** Names that another graph has, too, are changed. */
-export function liftInitializers(model: OptimizedModel): number {
+export function liftInitializers(model: OnnxModel): number {
   if (Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS) return 0
   const graphs = [...model.graph.subgraphs()]
   const lifted = graphs
@@ -68,7 +67,7 @@ function adopt({ message }: Graph, { list, field }: InitializerField, name: stri
   if (named?.text('name') !== name) named?.setText('name', name)
 }
 
-export async function deduplicate(model: OptimizedModel): Promise<number> {
+export async function deduplicate(model: OnnxModel): Promise<number> {
   let count = 0
   for (const graph of [model.graph, ...model.graph.subgraphs()]) count += await deduplicateInitializers(graph)
   return count

@@ -7,13 +7,13 @@ import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { FORMAT_NAME } from '../../../formats/onnx/schema.js'
 import { FreshNames } from '../document/fresh_names.js'
 import { GRAPHS } from '../document/graph.js'
+import type { OnnxModel } from '../document/model.js'
 import type { ModelFunction } from '../document/model_function.js'
 import { ProtoNode, standardDomain } from '../document/node.js'
 import { hasSubgraphs } from '../document/node_names.js'
 import type { Attribute, Graph, Node } from '../document/types.js'
 import { callOf, keyOf } from '../edit/function_edits.js'
 import { definedNames, renameInputs } from '../edit/graph_passes.js'
-import type { OptimizedModel } from './model.js'
 
 /** Nodes that a model may get: functions that call others twice double them with each level (CWE-400). */
 const MAX_INLINED_NODES = 2 ** 20
@@ -23,7 +23,7 @@ const MAX_INLINED_NODES = 2 ** 20
  *
  * @throws TileworkError ERR_LIMIT, before anything is changed
  */
-export function inlineFunctions(model: OptimizedModel): number {
+export function inlineFunctions(model: OnnxModel): number {
   const functions = inlinable(model)
   if (functions.size === 0) return 0
   const graphs = [model.graph, ...model.graph.subgraphs()]
@@ -46,7 +46,7 @@ interface Inlinable {
 }
 
 /** Functions that can be inlined, by key; sizes follow from those of the functions that they call (Kahn's algorithm). */
-function inlinable(model: OptimizedModel): ReadonlyMap<string, Inlinable> {
+function inlinable(model: OnnxModel): ReadonlyMap<string, Inlinable> {
   const bodies = compatibleFunctions(model)
   const callers = new Map<string, string[]>()
   const missing = new Map<string, number>()
@@ -77,7 +77,7 @@ function innerCalls(node: Node): string[] {
 }
 
 /** Functions whose operator sets are those of the model, or sets that it lacks. */
-function compatibleFunctions(model: OptimizedModel): ReadonlyMap<string, ModelFunction> {
+function compatibleFunctions(model: OnnxModel): ReadonlyMap<string, ModelFunction> {
   const versions = new Map([...model.opsetImports].map(([domain, version]) => [domain, Number(version)]))
   const found = new Map<string, ModelFunction>()
   for (const each of model.functions) {
@@ -92,7 +92,7 @@ function compatibleFunctions(model: OptimizedModel): ReadonlyMap<string, ModelFu
   return found
 }
 
-function importOpsets(model: OptimizedModel, inlined: ReadonlySet<ModelFunction>): void {
+function importOpsets(model: OnnxModel, inlined: ReadonlySet<ModelFunction>): void {
   for (const { opsetImports } of inlined)
     for (const [domain, version] of opsetImports)
       if (!model.opsetImports.has(standardDomain(domain))) model.setOpsetImport(domain, version)
@@ -105,7 +105,7 @@ class Inliner {
   readonly #functions: ReadonlyMap<string, Inlinable>
   readonly #names: FreshNames
 
-  constructor(model: OptimizedModel, functions: ReadonlyMap<string, Inlinable>) {
+  constructor(model: OnnxModel, functions: ReadonlyMap<string, Inlinable>) {
     this.#functions = functions
     this.#names = new FreshNames(model)
   }

@@ -1,11 +1,12 @@
 /** Gives nodes names of their own, and values of subgraphs names that no value around them has. */
+
 import { FreshNames } from '../document/fresh_names.js'
+import type { OnnxModel } from '../document/model.js'
 import { hasSubgraphs } from '../document/node_names.js'
 import type { Graph } from '../document/types.js'
 import { definedNames } from '../edit/graph_passes.js'
-import type { OptimizedModel } from './model.js'
 
-export function fixNames(model: OptimizedModel): number {
+export function fixNames(model: OnnxModel): number {
   let names: FreshNames | undefined
   const fresh = (name: string): string => {
     names ??= new FreshNames(model)
@@ -15,7 +16,7 @@ export function fixNames(model: OptimizedModel): number {
 }
 
 /** The first node of a name keeps it. */
-function nameNodes({ graph }: OptimizedModel): number {
+function nameNodes({ graph }: OnnxModel): number {
   const nodes = [graph, ...graph.subgraphs()].flatMap((each) => each.nodes)
   const given = nodes.map(({ name }) => name)
   const taken = new Set(given)

@@ -1,4 +1,4 @@
-/** Passes that make a model simpler and keep what it computes: `OnnxModel.optimize`. */
+/** Passes that make a model simpler and keep what it computes: `optimize`. */
 
 import { checkOptions, readInput } from '../../../caller_input.js'
 import { throwIfAborted } from '../../../cancel.js'
@@ -6,20 +6,21 @@ import { TileworkError } from '../../../errors.js'
 import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
 import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
-import { refuseTraining } from '../edit/graph_passes.js'
+import { checkModel } from '../document/check_model.js'
+import type { OnnxModel } from '../document/model.js'
+import { refuseTraining, sortNodes } from '../edit/graph_passes.js'
 import { removeDropout, removeIdentity } from './bypass.js'
 import { addDefaultAttributes, removeDefaultAttributes, removeOptionalOutputs } from './defaults.js'
 import { mergeEqualNodes } from './equal_nodes.js'
 import { foldShapes } from './fold_shapes.js'
 import { foldWeights } from './fold_weights.js'
-import { runInFunctions } from './functions.js'
+import { type Body, runInFunctions } from './functions.js'
 import { deduplicate, liftConstants, liftInitializers } from './initializers.js'
 import { inlineFunctions } from './inline.js'
-import type { OptimizedModel } from './model.js'
 import { fixNames } from './names.js'
 import { removeUnusedFunctions, removeUnusedOpsets, removeUnusedValues } from './unused.js'
 
-/** Name of a pass of `OnnxModel.optimize`. */
+/** Name of a pass of `optimize`. */
 export type OptimizePass =
   | 'sort'
   | 'inline-functions'
@@ -39,17 +40,24 @@ export type OptimizePass =
   | 'add-default-attributes'
   | 'fix-names'
 
-interface Pass {
+type Pass = {
   readonly name: OptimizePass
   /** What it does, for the documentation. */
   readonly description: string
-  /** True: it runs on the bodies of functions as well, one after the other. */
-  readonly isOfFunctions?: boolean
   /** True: it runs only where `only` names it. */
   readonly isOnRequest?: boolean
-  /** @returns number of changes; 0 where the model is as it was */
-  readonly run: (model: OptimizedModel) => number | Promise<number>
-}
+} & (
+  | {
+      readonly isOfFunctions?: undefined
+      /** @returns number of changes; 0 where the model is as it was */
+      readonly run: (model: OnnxModel) => number | Promise<number>
+    }
+  | {
+      /** It runs on the bodies of functions as well, one after the other. */
+      readonly isOfFunctions: true
+      readonly run: (body: Body) => number | Promise<number>
+    }
+)
 
 /** In the order in which they run. */
 export const PASSES: readonly Pass[] = [
@@ -152,7 +160,7 @@ export const PASSES: readonly Pass[] = [
   },
 ]
 
-/** Options of `OnnxModel.optimize`. */
+/** Options of `optimize`. */
 export interface OptimizeOptions {
   /** Passes to run, always in their documented order. Default: all but `add-default-attributes` and `fix-names`. */
   readonly only?: readonly OptimizePass[]
@@ -170,22 +178,35 @@ export interface OptimizeChange {
 /** A pass can make work for earlier ones; they are repeated, at most so often. */
 const MAX_PASS_ROUNDS = 8
 
-/** See `OnnxModel.optimize`. */
+/**
+ * Runs passes that make the model simpler or smaller and keep its outputs; docs/onnx.md lists them in their order. Changes the
+ * model in place, and nothing where it is optimized already. Inputs and outputs keep names, order and types.
+ *
+ * Passes are repeated until none finds anything to do. Below IR version 4 those that add initializers do nothing. Bodies of
+ * functions stay as they are, but for default attributes.
+ *
+ * @returns what each pass changed, in their order
+ * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for a model with training graphs; ERR_GRAPH for a cycle of nodes;
+ * ERR_LIMIT for functions that grow to more than 1,048,576 nodes; ERR_ABORTED; errors of reading tensors
+ */
 export async function optimize(
-  model: OptimizedModel,
-  options: OptimizeOptions,
+  model: OnnxModel,
+  options: OptimizeOptions = {},
 ): Promise<readonly OptimizeChange[]> {
+  checkModel(model, 'optimize')
   const { passes, signal } = checkOptimizeOptions(options)
   throwIfAborted(signal)
   refuseTraining(model.graph)
   const counts = new Map(passes.map(({ name }) => [name, 0]))
   let last: OptimizePass | undefined
   for (let round = 0; round < MAX_PASS_ROUNDS; round++) {
-    for (const { name, run, isOfFunctions } of passes) {
+    for (const pass of passes) {
+      const { name } = pass
       // All others have run since then without a change.
       if (round > 0 && name === last) return report(counts)
       throwIfAborted(signal)
-      const changes = (await run(model)) + (isOfFunctions ? await runInFunctions(model, run) : 0)
+      const changes =
+        (await pass.run(model)) + (pass.isOfFunctions ? await runInFunctions(model, pass.run) : 0)
       if (changes === 0) continue
       counts.set(name, counts.get(name)! + changes)
       last = name
@@ -199,14 +220,8 @@ function report(counts: ReadonlyMap<OptimizePass, number>): readonly OptimizeCha
   return [...counts].map(([pass, changes]) => ({ pass, changes }))
 }
 
-function sort({ graph }: OptimizedModel): number {
-  let changed = 0
-  for (const each of [graph, ...graph.subgraphs()]) {
-    const before = each.message.edits
-    each.sort()
-    changed += Number(each.message.edits !== before)
-  }
-  return changed
+function sort({ graph }: Body): number {
+  return [graph, ...graph.subgraphs()].filter(sortNodes).length
 }
 
 function checkOptimizeOptions(options: OptimizeOptions): {

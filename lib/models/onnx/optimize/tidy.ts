@@ -1,10 +1,10 @@
-/** The passes after which compressions find every weight: a selection of `OnnxModel.optimize`. */
+/** The passes after which compressions find every weight: a selection of `optimize`. */
 import { checkOptions, readInput } from '../../../caller_input.js'
 import { valueText } from '../../../value_text.js'
 import { refuseOption } from '../compress/refuse_option.js'
 import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
-import type { OptimizeChange, OptimizePass } from './optimize.js'
+import { type OptimizeChange, type OptimizePass, optimize } from './optimize.js'
 
 /** Options of `tidy`. */
 export interface TidyOptions {
@@ -33,8 +33,8 @@ const FOLDS = {
  * Prepares a model for a compression, in place: weights in Constant nodes, or behind Identity, Transpose, Reshape or Cast, become
  * initializers that a quantizer finds, equal ones are stored once, and what no output needs goes. Outputs stay the same.
  *
- * @returns what each pass changed, as `OnnxModel.optimize`
- * @throws TileworkError as `OnnxModel.optimize`
+ * @returns what each pass changed, as `optimize`
+ * @throws TileworkError as `optimize`
  */
 export async function tidy(model: OnnxModel, options: TidyOptions = {}): Promise<readonly OptimizeChange[]> {
   checkModel(model, 'tidy')
@@ -42,5 +42,5 @@ export async function tidy(model: OnnxModel, options: TidyOptions = {}): Promise
   const { fold = 'weights', signal } = readInput('The options of tidy', () => ({ ...options }))
   if (typeof fold !== 'string' || !Object.hasOwn(FOLDS, fold))
     refuseOption('tidy', 'fold', valueText(fold), 'weights, all or none')
-  return model.optimize({ only: [...TIDY, ...FOLDS[fold]], ...(signal && { signal }) })
+  return optimize(model, { only: [...TIDY, ...FOLDS[fold]], ...(signal && { signal }) })
 }

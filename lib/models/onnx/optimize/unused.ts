@@ -1,24 +1,26 @@
 /** Removes what nothing refers to: nodes, initializers, functions, operator sets. */
 
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
+import type { OnnxModel } from '../document/model.js'
 import { standardDomain } from '../document/node.js'
 import { hasSubgraphs } from '../document/node_names.js'
 import { removeUncalledFunctions } from '../edit/function_edits.js'
-import type { OptimizedModel } from './model.js'
+import { removeUnused } from '../edit/graph_passes.js'
+import type { Body } from './functions.js'
 
-export function removeUnusedValues({ graph }: OptimizedModel): number {
-  const { nodes, initializers } = graph.removeUnused()
+export function removeUnusedValues({ graph }: Body): number {
+  const { nodes, initializers } = removeUnused(graph)
   return nodes + initializers
 }
 
-export function removeUnusedFunctions(model: OptimizedModel): number {
+export function removeUnusedFunctions(model: OnnxModel): number {
   const before = model.functions.length
   if (before > 0) removeUncalledFunctions(model)
   return before - model.functions.length
 }
 
 /** The operator set of ONNX itself stays. */
-export function removeUnusedOpsets(model: OptimizedModel): number {
+export function removeUnusedOpsets(model: OnnxModel): number {
   const used = new Set([''])
   for (const graph of model.graphs()) for (const node of graph.nodes) used.add(node.domain)
   for (const { domain, nodes, opsetImports } of model.functions) {

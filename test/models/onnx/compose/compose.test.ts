@@ -4,7 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { check, type DenseTensor, open, save, serialize, tensor } from '../../../../lib/index.js'
-import { Graph, mergeModels, type NewNode, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
+import {
+  addFunction,
+  addPrefix,
+  expandOutputDims,
+  Graph,
+  inferShapes,
+  inferTypes,
+  mergeModels,
+  type NewNode,
+  OnnxModel,
+  type ValueType,
+} from '../../../../lib/onnx.js'
 
 const FLOAT: ValueType = { kind: 'tensor', dtype: 'float32', shape: ['N', 'M'] }
 
@@ -302,9 +313,9 @@ describe('mergeModels', () => {
       for (const name of ['x0', 'x1']) made.graph.addInput(name, FLOAT)
       const inputs = ['x0', 'x1']
       const add = { opType: 'Add', inputs, outputs: ['y'] }
-      made.addFunction({ domain: 'local', name: 'f1', inputs, outputs: ['y'], nodes: [add] })
+      addFunction(made, { domain: 'local', name: 'f1', inputs, outputs: ['y'], nodes: [add] })
       const call = { opType: 'f1', domain: 'local', inputs, outputs: ['y'] }
-      made.addFunction({ domain: 'local', name: 'f2', inputs, outputs: ['y'], nodes: [call] })
+      addFunction(made, { domain: 'local', name: 'f2', inputs, outputs: ['y'], nodes: [call] })
       made.graph.addNode({ opType, domain: 'local', inputs, outputs: ['y'] })
       made.graph.addOutput('y', FLOAT)
       return made
@@ -322,7 +333,7 @@ describe('mergeModels', () => {
       ['m2/f2', 'm2/f1'],
     ])
     const other = caller('f1')
-    other.addPrefix('m2/', { functions: false })
+    addPrefix(other, 'm2/', { functions: false })
     expect(() => mergeModels(caller('f1'), other)).toThrow(
       'Both models have a function "f1" in the domain "local"',
     )
@@ -406,7 +417,7 @@ describe('addPrefix', () => {
 
   it('renames all names', async () => {
     const made = nested()
-    made.addPrefix('p/')
+    addPrefix(made, 'p/')
     expect(namesOf(made)).toEqual([
       [['p/b', 'p/X', 'p/unused'], ['p/Z'], ['p/w'], ['p/XY']],
       ['p/n_XY', ['p/X', 'p/w'], ['p/XY'], ['p/b'], ['p/Z']],
@@ -414,7 +425,7 @@ describe('addPrefix', () => {
     ])
     using file = await open(await serialize(made))
     expect(namesOf(file.onnx!)).toEqual(namesOf(made))
-    made.addPrefix('')
+    addPrefix(made, '')
     expect(namesOf(file.onnx!)).toEqual(namesOf(made))
   })
 
@@ -433,7 +444,7 @@ describe('addPrefix', () => {
     const other = made.copy()
     const merged = mergeModels(made, other, { prefix2: 'p/' })
     expect(merged.graph.valueInfo.map(({ name }) => name)).toEqual(['stale', 'p/stale'])
-    made.addPrefix('q/', { values: false })
+    addPrefix(made, 'q/', { values: false })
     expect(made.graph.valueInfo.map(({ name }) => name)).toEqual(['stale'])
   })
 
@@ -448,7 +459,7 @@ describe('addPrefix', () => {
     }
     const names = (chosen: object): unknown => {
       const made = nested()
-      made.addPrefix('p/', { ...none, ...chosen })
+      addPrefix(made, 'p/', { ...none, ...chosen })
       return namesOf(made)
     }
     expect(names({})).toEqual(namesOf(nested()))
@@ -471,9 +482,9 @@ describe('addPrefix', () => {
 
   it('refuses a new name that another value keeps', () => {
     const made = model(['p/y', 'x'], ['y'], [['Add', ['p/y', 'x'], 'y']])
-    expect(() => made.addPrefix('p/', { inputs: false })).toThrow('the name of another value, "p/y"')
+    expect(() => addPrefix(made, 'p/', { inputs: false })).toThrow('the name of another value, "p/y"')
     expect([...made.graph.outputNames]).toEqual(['y'])
-    expect(() => made.addPrefix('p/', { nodes: 1 } as never)).toThrow('nodes of addPrefix is 1')
+    expect(() => addPrefix(made, 'p/', { nodes: 1 } as never)).toThrow('nodes of addPrefix is 1')
   })
 })
 
@@ -494,7 +505,7 @@ describe('expandOutputDims', () => {
         ],
         { opset },
       )
-      made.expandOutputDims(axis)
+      expandOutputDims(made, axis)
       const [inputs, outputs] = await partsOf(made)
       expect([inputs, outputs]).toEqual([
         ['A0', 'A1'],
@@ -506,7 +517,7 @@ describe('expandOutputDims', () => {
       }
       const sub = made.graph.nodes.find(({ opType }) => opType === 'Sub')!
       expect(made.graph.producerOf(sub.inputs[0]!)!.opType).toBe('Add')
-      expect(made.inferShapes().conflicts).toEqual([])
+      expect(inferShapes(made).conflicts).toEqual([])
     }
   })
 
@@ -521,21 +532,21 @@ describe('expandOutputDims', () => {
       { opset: 17 },
     )
     made.graph.addOutput('B', { kind: 'none' })
-    expect(() => made.copy().expandOutputDims(3)).toThrow('takes -3 to 2')
+    expect(() => expandOutputDims(made.copy(), 3)).toThrow('takes -3 to 2')
     const list = made.copy()
     list.graph.addOutput('C', { kind: 'none' })
-    expect(() => list.expandOutputDims(0)).toThrow('The output "C" is no dense tensor')
-    made.expandOutputDims(0)
+    expect(() => expandOutputDims(list, 0)).toThrow('The output "C" is no dense tensor')
+    expandOutputDims(made, 0)
     expect(made.graph.typeOf('B')).toEqual({ kind: 'none' })
-    expect(made.inferTypes().get('B')).toEqual({ kind: 'tensor', dtype: 'float32', shape: [1, 'N', 'M'] })
+    expect(inferTypes(made).get('B')).toEqual({ kind: 'tensor', dtype: 'float32', shape: [1, 'N', 'M'] })
   })
 
   it('refuses an axis outside of the rank, and outputs that no node computes', () => {
     const made = model(['A'], ['B'], [['Neg', ['A'], 'B']])
-    for (const axis of [3, -4]) expect(() => made.expandOutputDims(axis)).toThrow('takes -3 to 2')
-    expect(() => made.expandOutputDims(0.5)).toThrow('must be an integer')
+    for (const axis of [3, -4]) expect(() => expandOutputDims(made, axis)).toThrow('takes -3 to 2')
+    expect(() => expandOutputDims(made, 0.5)).toThrow('must be an integer')
     made.graph.addOutput('A', FLOAT)
-    expect(() => made.expandOutputDims(0)).toThrow('No node computes the output "A"')
+    expect(() => expandOutputDims(made, 0)).toThrow('No node computes the output "A"')
     expect(made.graph.nodes.length).toBe(1)
   })
 })

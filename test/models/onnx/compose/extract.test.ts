@@ -1,4 +1,4 @@
-/** OnnxModel.extract and copy: contents of the part, refused arguments, and that the whole model does not change. */
+/** extract and OnnxModel.copy: contents of the part, refused arguments, and that the whole model does not change. */
 import { describe, expect, it } from 'vitest'
 import {
   check,
@@ -9,7 +9,7 @@ import {
   TileworkError,
   tensor,
 } from '../../../../lib/index.js'
-import { Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
+import { addFunction, extract, Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
 import { entry, field, join } from '../../../formats/onnx/onnx_bytes.js'
 
 const PAIR: ValueType = { kind: 'tensor', dtype: 'float32', shape: ['N', 2] }
@@ -53,7 +53,7 @@ describe('extract', () => {
   it('extracts the nodes between values, with types and initializers', async () => {
     using whole = await open(await serialize(chain()))
     const before = await serialize(whole)
-    const part = whole.onnx!.extract(['a'], ['y'])
+    const part = extract(whole.onnx!, ['a'], ['y'])
     expect(partsOf(part)).toEqual({
       nodes: ['second', 'last'],
       inputs: [['a', PAIR]],
@@ -70,7 +70,7 @@ describe('extract', () => {
 
   it('extracts the whole model between its inputs and outputs, in the given order', async () => {
     const whole = chain()
-    const part = whole.extract(['x'], ['z', 'y'])
+    const part = extract(whole, ['x'], ['z', 'y'])
     expect(part.graph.outputs.map(({ name }) => name)).toEqual(['z', 'y'])
     expect(part.graph.nodes.length).toBe(4)
     expect(part.opsetImports).toEqual(whole.opsetImports)
@@ -82,7 +82,7 @@ describe('extract', () => {
     using whole = await open(await serialize(chain()))
     whole.onnx!.graph.setInitializer('w2', tensor(Float32Array.of(7, 8), { shape: [2] }))
     whole.onnx!.graph.nodes[1]!.opType = 'Tanh'
-    const part = whole.onnx!.extract(['a'], ['y'])
+    const part = extract(whole.onnx!, ['a'], ['y'])
     part.graph.rename('b', 'renamed')
     part.producerName = 'somebody'
     expect(whole.onnx!.graph.value('renamed')).toBeUndefined()
@@ -94,7 +94,7 @@ describe('extract', () => {
 
   it('turns an initializer into an input without a value, and needs no inputs otherwise', async () => {
     const whole = chain()
-    const part = whole.extract(['b', 'w2'], ['y'])
+    const part = extract(whole, ['b', 'w2'], ['y'])
     expect(part.graph.inputs).toMatchObject([
       { name: 'b', type: PAIR },
       { name: 'w2', type: { kind: 'tensor', dtype: 'float32', shape: [2] } },
@@ -102,7 +102,7 @@ describe('extract', () => {
     expect(part.graph.initializerNames).toEqual([])
     await written(part)
     whole.graph.addNode({ opType: 'Abs', inputs: ['w1'], outputs: ['constant'] })
-    const constant = whole.extract([], ['constant'])
+    const constant = extract(whole, [], ['constant'])
     expect(partsOf(constant)).toMatchObject({ inputs: [], initializers: ['w1'] })
   })
 
@@ -110,7 +110,7 @@ describe('extract', () => {
     const whole = chain()
     whole.graph.addNode({ opType: 'Abs', inputs: ['z'], outputs: ['behind'] })
     whole.graph.setType('behind', PAIR)
-    const part = whole.extract(['a'], ['behind'])
+    const part = extract(whole, ['a'], ['behind'])
     expect(partsOf(part)).toMatchObject({
       nodes: ['aside', ''],
       valueInfo: ['z'],
@@ -121,7 +121,7 @@ describe('extract', () => {
   })
 
   it('allows an input as an output', async () => {
-    const part = chain().extract(['a'], ['a', 'z'])
+    const part = extract(chain(), ['a'], ['a', 'z'])
     expect(partsOf(part)).toMatchObject({ nodes: ['aside'], initializers: [], valueInfo: [] })
     await written(part)
   })
@@ -136,29 +136,29 @@ describe('extract', () => {
     const attributes = { then_branch: branch, else_branch: branch }
     whole.graph.addNode({ opType: 'If', name: 'if', inputs: ['c'], outputs: ['chosen'], attributes })
     whole.graph.addOutput('chosen', PAIR)
-    const part = whole.extract(['a'], ['chosen'])
+    const part = extract(whole, ['a'], ['chosen'])
     expect(partsOf(part)).toMatchObject({ nodes: ['second', 'if'], initializers: ['w1', 'c'] })
     await written(part)
-    expect(() => whole.extract(['c'], ['chosen'])).toThrow(/"x".* not among the inputs/)
+    expect(() => extract(whole, ['c'], ['chosen'])).toThrow(/"x".* not among the inputs/)
   })
 
   it('keeps functions that are called, also indirectly, and drops training', async () => {
     const model = chain()
     const body = { inputs: ['p'], outputs: ['q'], domain: 'own' }
     const node = (opType: string, domain = '') => ({ opType, domain, inputs: ['p'], outputs: ['q'] })
-    model.addFunction({ ...body, name: 'Inner', nodes: [node('Abs')] })
-    model.addFunction({ ...body, name: 'Outer', nodes: [node('Inner', 'own')] })
-    model.addFunction({ ...body, name: 'Unused', nodes: [node('Abs')] })
+    addFunction(model, { ...body, name: 'Inner', nodes: [node('Abs')] })
+    addFunction(model, { ...body, name: 'Outer', nodes: [node('Inner', 'own')] })
+    addFunction(model, { ...body, name: 'Unused', nodes: [node('Abs')] })
     model.graph.addNode({ opType: 'Outer', domain: 'own', inputs: ['a'], outputs: ['called'] })
     model.graph.addOutput('called', PAIR)
     const training = field(20, field(2, field(2, 'training')))
     using whole = await open(join(await serialize(model), training))
     const named = (part: OnnxModel): string[] => part.functions.map(({ name }) => name)
-    expect(named(whole.onnx!.extract(['a'], ['called']))).toEqual(['Inner', 'Outer'])
-    expect(named(whole.onnx!.extract(['a'], ['z']))).toEqual([])
+    expect(named(extract(whole.onnx!, ['a'], ['called']))).toEqual(['Inner', 'Outer'])
+    expect(named(extract(whole.onnx!, ['a'], ['z']))).toEqual([])
     expect(whole.onnx!.trainingInfo.length).toBe(1)
-    expect(whole.onnx!.extract(['a'], ['z']).trainingInfo).toEqual([])
-    await written(whole.onnx!.extract(['a'], ['called']))
+    expect(extract(whole.onnx!, ['a'], ['z']).trainingInfo).toEqual([])
+    await written(extract(whole.onnx!, ['a'], ['called']))
   })
 
   it('keeps quantization annotations with the tensors that they name', async () => {
@@ -174,7 +174,7 @@ describe('extract', () => {
       named.setText('key', 'SCALE_TENSOR')
       named.setText('value', parameter!)
     }
-    const part = plain.extract(['a'], ['y'])
+    const part = extract(plain, ['a'], ['y'])
     expect(part.graph.initializerNames).toEqual(['w2', 'scale'])
     expect(part.graph.message.messages('quantization_annotation').length).toBe(1)
   })
@@ -183,9 +183,9 @@ describe('extract', () => {
     const whole = chain({ irVersion: 3 })
     for (const name of ['w1', 'w2'])
       whole.graph.addInput(name, { kind: 'tensor', dtype: 'float32', shape: [2] })
-    const part = whole.extract(['a'], ['y'])
+    const part = extract(whole, ['a'], ['y'])
     expect(part.graph.inputs.map(({ name }) => name)).toEqual(['a', 'w2'])
-    expect(chain().extract(['a'], ['y']).graph.inputs.length).toBe(1)
+    expect(extract(chain(), ['a'], ['y']).graph.inputs.length).toBe(1)
   })
 
   it.each<[string, string[], string[], RegExp]>([
@@ -206,9 +206,9 @@ describe('extract', () => {
     whole.graph.addNode({ opType: 'Add', inputs: ['left', 'right'], outputs: ['both'] })
     whole.graph.setType('left', PAIR)
     const before = await serialize(whole)
-    const extract = (): unknown => whole.extract(inputs, outputs)
-    expect(extract).toThrow(TileworkError)
-    expect(extract).toThrow(message)
+    const attempt = (): unknown => extract(whole, inputs, outputs)
+    expect(attempt).toThrow(TileworkError)
+    expect(attempt).toThrow(message)
     expect(await serialize(whole)).toEqual(before)
   })
 })
@@ -220,11 +220,11 @@ describe('extract, edge cases', () => {
     const outputs = Array.from({ length: 20_000 }, (_, at) => `y${at}`)
     model.graph.addNode({ opType: 'Concat', inputs: Array(200_000).fill('x'), outputs: ['a'] })
     model.graph.addNode({ opType: 'Split', inputs: ['a'], outputs })
-    expect(model.extract(['x'], outputs).graph.outputs).toHaveLength(outputs.length)
+    expect(extract(model, ['x'], outputs).graph.outputs).toHaveLength(outputs.length)
   })
 
   it('knows the type of an initializer that becomes an output', () => {
-    const { graph } = chain().extract([], ['w1'])
+    const { graph } = extract(chain(), [], ['w1'])
     expect(graph.outputs.map(({ name, type }) => [name, type])).toEqual([
       ['w1', { kind: 'tensor', dtype: 'float32', shape: [2] }],
     ])
@@ -236,8 +236,8 @@ describe('extract, edge cases', () => {
         throw new Error('out of order')
       },
     })
-    for (const extract of [() => chain().extract(broken, ['y']), () => chain().extract(['a'], broken)]) {
-      expect(extract).toThrow(expect.objectContaining({ name: 'TileworkError', code: 'ERR_ARGUMENT' }))
+    for (const attempt of [() => extract(chain(), broken, ['y']), () => extract(chain(), ['a'], broken)]) {
+      expect(attempt).toThrow(expect.objectContaining({ name: 'TileworkError', code: 'ERR_ARGUMENT' }))
     }
   })
 })

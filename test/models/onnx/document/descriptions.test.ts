@@ -1,7 +1,7 @@
 /** Texts and properties of models, graphs and nodes; references to attributes of functions; edits that are refused. */
 import { describe, expect, it } from 'vitest'
 import { open, serialize, tensor } from '../../../../lib/index.js'
-import { Graph, OnnxModel } from '../../../../lib/onnx.js'
+import { addFunction, Graph, OnnxModel } from '../../../../lib/onnx.js'
 import { field, graphProto, int, join, nodeProto } from '../../../formats/onnx/onnx_bytes.js'
 
 async function reopened(model: OnnxModel): Promise<OnnxModel> {
@@ -76,7 +76,7 @@ describe('a reference to an attribute of a function', () => {
     const body = Graph.create('body')
     body.addNode({ ...leaky, inputs: ['x'] })
     const inner = { opType: 'If', inputs: ['x'], outputs: ['z'] }
-    model.addFunction({
+    addFunction(model, {
       domain: 'own',
       name: 'F',
       inputs: ['x'],
@@ -98,7 +98,7 @@ describe('a reference to an attribute of a function', () => {
     const model = chain()
     expect(() => model.graph.addNode(leaky)).toThrow('only nodes of a function')
     const wrong = { domain: 'own', name: 'F', inputs: ['x'], outputs: ['y'], nodes: [leaky] }
-    expect(() => model.addFunction(wrong)).toThrow('"slope", which is no attribute of the function')
+    expect(() => addFunction(model, wrong)).toThrow('"slope", which is no attribute of the function')
     const both = { type: 'FLOAT', refName: 'slope', value: 1 } as never
     expect(() => Graph.create().addNode({ opType: 'Relu', attributes: { alpha: both } })).toThrow(
       'one of them',

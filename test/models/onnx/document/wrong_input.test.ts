@@ -1,9 +1,17 @@
 /** Invalid values from untyped programs: each throws a TileworkError or is ignored, and changes nothing. */
+
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type OnnxModel, open, save, serialize, TileworkError, tensor } from '../../../../lib/index.js'
-import { decodeTensorProto, encodeTensorProto, Graph, OnnxModel as OnnxModels } from '../../../../lib/onnx.js'
+import {
+  addFunction,
+  decodeTensorProto,
+  encodeTensorProto,
+  Graph,
+  initializersToConstants,
+  OnnxModel as OnnxModels,
+} from '../../../../lib/onnx.js'
 
 const circular: { kind: string; of?: unknown } = { kind: 'sequence' }
 circular.of = circular
@@ -51,7 +59,7 @@ const CALLS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown
   'replaceAllUses other': ({ graph }, wrong) => graph.replaceAllUses('x', wrong),
   'rename name': ({ graph }, wrong) => graph.rename(wrong, 'q'),
   'rename other': ({ graph }, wrong) => graph.rename('x', wrong),
-  initializersToConstants: ({ graph }, wrong) => graph.initializersToConstants(wrong),
+  initializersToConstants: (model, wrong) => initializersToConstants(model, wrong),
   'setMetadata of a node': ({ graph }, wrong) => graph.nodes[0]!.setMetadata('k', wrong),
   'setAttribute name': ({ graph }, wrong) => graph.nodes[0]!.setAttribute(wrong, { type: 'INT', value: 1 }),
   setAttribute: ({ graph }, wrong) => graph.nodes[0]!.setAttribute('a', wrong),
@@ -91,11 +99,11 @@ const CALLS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown
       (key) => [
         `addFunction ${key}`,
         (model: OnnxModel, wrong: never) =>
-          model.addFunction({ domain: 'own', name: 'F', nodes: [], [key]: wrong }),
+          addFunction(model, { domain: 'own', name: 'F', nodes: [], [key]: wrong }),
       ],
     ),
   ),
-  addFunction: (model, wrong) => model.addFunction(wrong),
+  addFunction: (model, wrong) => addFunction(model, wrong),
   ...Object.fromEntries(
     ([{ threshold: 1 }, false] as const).flatMap((external) => {
       const kind = external ? 'save external data' : 'save no external data'

@@ -1,7 +1,14 @@
 /** addFunction and removeFunction. */
 import { describe, expect, it } from 'vitest'
 import { check, open, serialize } from '../../../../lib/index.js'
-import { Graph, type NewFunction, type NewNode, OnnxModel } from '../../../../lib/onnx.js'
+import {
+  addFunction,
+  Graph,
+  type NewFunction,
+  type NewNode,
+  OnnxModel,
+  removeFunction,
+} from '../../../../lib/onnx.js'
 
 const double: NewFunction = {
   domain: 'own',
@@ -34,8 +41,8 @@ const graphOf = (input: string, domain = ''): NonNullable<NewNode['attributes']>
 describe('addFunction', () => {
   it('writes a function that can be read again, and imports its domain', async () => {
     const made = model()
-    made.addFunction(double)
-    made.addFunction({ ...double, overload: 'again', opsetImports: { '': 20 } })
+    addFunction(made, double)
+    addFunction(made, { ...double, overload: 'again', opsetImports: { '': 20 } })
     const bytes = await serialize(made)
     expect(await check(bytes, { level: 'strict' })).toEqual([])
     using file = await open(bytes)
@@ -99,9 +106,9 @@ describe('addFunction', () => {
   ])('refuses %s, and changes nothing', async (_, change, code) => {
     const made = model()
     const calling = { ...node, opType: 'Double', domain: 'own' }
-    made.addFunction({ ...double, name: 'Taken', opsetImports: { own: 1 }, nodes: [calling] })
+    addFunction(made, { ...double, name: 'Taken', opsetImports: { own: 1 }, nodes: [calling] })
     const before = await serialize(made)
-    expect(() => made.addFunction({ ...double, ...change })).toThrow(expect.objectContaining({ code }))
+    expect(() => addFunction(made, { ...double, ...change })).toThrow(expect.objectContaining({ code }))
     expect(await serialize(made)).toEqual(before)
   })
 
@@ -109,9 +116,9 @@ describe('addFunction', () => {
     const made = model()
     made.setOpsetImport('other', 3)
     const [node] = double.nodes
-    made.addFunction({ ...double, nodes: [{ ...node!, attributes: graphOf('a', 'other') }] })
-    made.addFunction({ ...double, name: 'Renamed', nodes: [{ ...node!, domain: 'ai.onnx' }] })
-    made.addFunction({ ...double, name: 'Older', opsetImports: { 'ai.onnx': 17 } })
+    addFunction(made, { ...double, nodes: [{ ...node!, attributes: graphOf('a', 'other') }] })
+    addFunction(made, { ...double, name: 'Renamed', nodes: [{ ...node!, domain: 'ai.onnx' }] })
+    addFunction(made, { ...double, name: 'Older', opsetImports: { 'ai.onnx': 17 } })
     expect(await check(await serialize(made), { level: 'strict' })).toEqual([])
     expect(made.functions.map(({ opsetImports }) => Object.fromEntries(opsetImports))).toEqual([
       { '': 21, other: 3 },
@@ -122,9 +129,9 @@ describe('addFunction', () => {
 
   it('needs an IR version with functions', () => {
     const old = OnnxModel.create({ irVersion: 7 })
-    expect(() => old.addFunction(double)).toThrow(expect.objectContaining({ code: 'ERR_UNSUPPORTED' }))
+    expect(() => addFunction(old, double)).toThrow(expect.objectContaining({ code: 'ERR_UNSUPPORTED' }))
     const younger = OnnxModel.create({ irVersion: 9 })
-    expect(() => younger.addFunction({ ...double, overload: 'o' })).toThrow(
+    expect(() => addFunction(younger, { ...double, overload: 'o' })).toThrow(
       expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
     )
   })
@@ -133,26 +140,26 @@ describe('addFunction', () => {
 describe('removeFunction', () => {
   it('removes a function without callers', () => {
     const made = model()
-    made.addFunction(double)
-    made.addFunction({ ...double, name: 'Other' })
-    expect(() => made.removeFunction('own', 'Double')).toThrow(
+    addFunction(made, double)
+    addFunction(made, { ...double, name: 'Other' })
+    expect(() => removeFunction(made, 'own', 'Double')).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
-    made.removeFunction('own', 'Other')
+    removeFunction(made, 'own', 'Other')
     made.graph.nodes[0]!.opType = 'Identity'
-    made.removeFunction('own', 'Double')
+    removeFunction(made, 'own', 'Double')
     expect(made.functions).toEqual([])
-    expect(() => made.removeFunction('own', 'Double')).toThrow(
+    expect(() => removeFunction(made, 'own', 'Double')).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
   })
 
   it('refuses to remove a function that another one calls', () => {
     const made = OnnxModel.create()
-    made.addFunction(double)
+    addFunction(made, double)
     const node = { ...double.nodes[0]!, opType: 'Double', domain: 'own' }
-    made.addFunction({ ...double, name: 'Caller', opsetImports: { own: 1 }, nodes: [node] })
-    expect(() => made.removeFunction('own', 'Double')).toThrow(
+    addFunction(made, { ...double, name: 'Caller', opsetImports: { own: 1 }, nodes: [node] })
+    expect(() => removeFunction(made, 'own', 'Double')).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
   })

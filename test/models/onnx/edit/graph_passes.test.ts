@@ -1,6 +1,13 @@
 /** Graph passes: what they remove, what they must keep, and that outputs keep their names. */
+
 import { describe, expect, it } from 'vitest'
 import { check, type DenseTensor, type OpenFile, open, serialize } from '../../../../lib/index.js'
+import {
+  constantsToInitializers,
+  deduplicateInitializers,
+  initializersToConstants,
+  removeUnused,
+} from '../../../../lib/models/onnx/edit/graph_passes.js'
 import type { Graph } from '../../../../lib/onnx.js'
 import {
   type Bytes,
@@ -65,7 +72,7 @@ describe('removeUnused', () => {
       info,
     )
     using file = await open(modelProto(graph))
-    expect(graphOf(file).removeUnused()).toEqual({ nodes: 4, initializers: 2 })
+    expect(removeUnused(graphOf(file))).toEqual({ nodes: 4, initializers: 2 })
     using saved = await reopened(file)
     expect(outputsOf(graphOf(saved))).toEqual(['taken', 'y', ''])
     expect(graphOf(saved).initializerNames).toEqual(['w', 'x'])
@@ -75,13 +82,13 @@ describe('removeUnused', () => {
   it('changes nothing where all is used, and keeps nodes without outputs', async () => {
     const bytes = modelProto({ nodes: [nodeProto({ inputs: ['w'] })], initializers: [one('w', 1)] })
     using file = await open(bytes)
-    expect(graphOf(file).removeUnused()).toEqual({ nodes: 0, initializers: 0 })
+    expect(removeUnused(graphOf(file))).toEqual({ nodes: 0, initializers: 0 })
     expect(file.onnx!.isChanged).toBe(false)
   })
 
   it('refuses a model with training', async () => {
     using file = await open(modelProto({}, field(20, field(1, graphProto({})))))
-    expect(() => graphOf(file).removeUnused()).toThrow(expect.objectContaining({ code: 'ERR_UNSUPPORTED' }))
+    expect(() => removeUnused(graphOf(file))).toThrow(expect.objectContaining({ code: 'ERR_UNSUPPORTED' }))
   })
 })
 
@@ -98,7 +105,7 @@ describe('constants', () => {
 
   it('convert to initializers and back to nodes', async () => {
     using file = await open(modelProto({ nodes, outputs: ['y'] }))
-    expect(graphOf(file).constantsToInitializers()).toBe(3)
+    expect(constantsToInitializers(graphOf(file))).toBe(3)
     using saved = await reopened(file)
     expect(outputsOf(graphOf(saved))).toEqual(['s', 'y'])
     expect(await saved.dense('t').bytes()).toEqual(Uint8Array.of(5, 6))
@@ -107,7 +114,7 @@ describe('constants', () => {
       Uint8Array.of(0, 0, 0, 128),
     ])
     expect([...(await saved.dense('is').toTypedArray())]).toEqual([3n, -1n])
-    expect(graphOf(saved).initializersToConstants(['t', 'is'])).toBe(2)
+    expect(initializersToConstants(saved.onnx!, ['t', 'is'])).toBe(2)
     using back = await reopened(saved)
     expect(outputsOf(graphOf(back))).toEqual(['t', 'is', 's', 'y'])
     expect(graphOf(back).initializerNames).toEqual(['f'])
@@ -118,12 +125,12 @@ describe('constants', () => {
   it('stay nodes where another value has their name', async () => {
     const twice = [constant('w', attribute('value', 4, field(5, one('', 1)))), nodes[0]!, nodes[0]!]
     using file = await open(modelProto({ nodes: twice, initializers: [one('w', 2)], inputs: ['x'] }))
-    expect(graphOf(file).constantsToInitializers()).toBe(1)
+    expect(constantsToInitializers(graphOf(file))).toBe(1)
     expect(graphOf(file).initializerNames).toEqual(['w', 't'])
     using doubled = await open(
       modelProto({ nodes: [nodes[0]!], initializers: [one('t', 2), one('v', 3), one('v', 3)] }),
     )
-    expect(graphOf(doubled).initializersToConstants()).toBe(1)
+    expect(initializersToConstants(doubled.onnx!)).toBe(1)
     expect(graphOf(doubled).initializerNames).toEqual(['t', 'v'])
   })
 
@@ -133,18 +140,18 @@ describe('constants', () => {
       constant(`c${at}`, attribute('value_int', 2, int(3, at))),
     )
     using file = await open(modelProto({ nodes: many }))
-    expect(graphOf(file).constantsToInitializers()).toBe(count)
-    expect(graphOf(file).initializersToConstants()).toBe(count)
+    expect(constantsToInitializers(graphOf(file))).toBe(count)
+    expect(initializersToConstants(file.onnx!)).toBe(count)
     expect(outputsOf(graphOf(file))[count - 1]).toBe(`c${count - 1}`)
   })
 
   it('stay nodes in old models, and inputs stay initializers', async () => {
     using old = await open(join(int(1, 3), field(7, graphProto({ nodes, outputs: ['y'] }))))
-    expect(() => graphOf(old).constantsToInitializers()).toThrow(
+    expect(() => constantsToInitializers(graphOf(old))).toThrow(
       expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
     )
     using file = await open(modelProto({ initializers: [one('x', 1)], inputs: ['x'] }))
-    expect(graphOf(file).initializersToConstants()).toBe(0)
+    expect(initializersToConstants(file.onnx!)).toBe(0)
   })
 })
 
@@ -161,7 +168,7 @@ describe('deduplicateInitializers', () => {
     ]
     const model = modelProto({ nodes, initializers, inputs: ['x'], outputs: ['y', 'out', 'z'] })
     using file = await open(model)
-    expect(await graphOf(file).deduplicateInitializers()).toBe(2)
+    expect(await deduplicateInitializers(graphOf(file))).toBe(2)
     using saved = await reopened(file)
     const graph = graphOf(saved)
     expect(graph.initializerNames).toEqual(['a', 'out', 'x', 'c', 'zero', 'minus', 'nan'])
@@ -176,7 +183,7 @@ describe('deduplicateInitializers', () => {
     const annotation = field(14, join(field(1, 'b'), field(2, join(field(1, 'SCALE_TENSOR'), field(2, 's')))))
     const graph = join(graphProto({ nodes, initializers, outputs: ['y'] }), annotation)
     using file = await open(modelProto(graph))
-    expect(await graphOf(file).deduplicateInitializers()).toBe(1)
+    expect(await deduplicateInitializers(graphOf(file))).toBe(1)
     expect(graphOf(file).nodes[0]!.inputs).toEqual(['a', 'b', 'a'])
   })
 
@@ -189,7 +196,7 @@ describe('deduplicateInitializers', () => {
     const initializers = [one('a', 1, 2), one('b', 1, 2), one('c', 1, 2)]
     using file = await open(modelProto({ nodes, initializers, outputs: ['y'] }))
     const graph = graphOf(file)
-    expect(await graph.deduplicateInitializers()).toBe(1)
+    expect(await deduplicateInitializers(graph)).toBe(1)
     expect(graph.initializerNames).toEqual(['a', 'b'])
     expect(graph.nodes[0]!.inputs).toEqual(['a', 'b', 'b'])
     const [within] = [...graph.subgraphs()]

@@ -3,7 +3,18 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { check, DTYPES, open, serialize, type TileworkError, tensor } from '../../../../lib/index.js'
-import { Graph, type NewNode, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
+import {
+  addFunction,
+  extract,
+  Graph,
+  inferShapes,
+  inferTypes,
+  type NewNode,
+  OnnxModel,
+  setBatch,
+  setInputShape,
+  type ValueType,
+} from '../../../../lib/onnx.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../../shared_fixtures.js'
 
 const float = (...shape: (number | string | null)[]): ValueType => ({
@@ -46,7 +57,7 @@ describe('inferTypes against onnx.shape_inference', () => {
 
   it.each(records.map((record) => [record.name, record] as const))('%s', async (_, { model, inferred }) => {
     const file = await open(Buffer.from(model, 'base64'))
-    const types = file.onnx!.inferTypes()
+    const types = inferTypes(file.onnx!)
     const wrong = Object.entries(inferred).filter(
       ([name, wanted]) => !agrees(recordOf(types.get(name)), wanted),
     )
@@ -58,7 +69,7 @@ describe('inferTypes against onnx.shape_inference', () => {
   it('agrees with declared outputs of published models', THIRD_PARTY, async () => {
     for (const { path } of thirdPartyFiles('onnx').filter((each) => each.path.endsWith('.onnx'))) {
       const file = await open(thirdPartyPath(path))
-      const { conflicts } = file.onnx!.copy().inferShapes()
+      const { conflicts } = inferShapes(file.onnx!.copy())
       expect(
         conflicts.map(({ name }) => name),
         path,
@@ -82,11 +93,11 @@ describe('inferShapes', () => {
       attributes: { axis: { type: 'INT', value: 0 } },
     })
     graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
-    expect(model.inferShapes()).toEqual({ changed: 3, conflicts: [] })
+    expect(inferShapes(model)).toEqual({ changed: 3, conflicts: [] })
     expect(graph.typeOf('flat')).toEqual(float('N', 24))
     expect(graph.typeOf('shape')).toEqual(int(2))
     expect(graph.typeOf('y')).toEqual(float('2*N', 24))
-    expect(model.inferShapes().changed).toBe(0)
+    expect(inferShapes(model).changed).toBe(0)
     expect(await check(await serialize(model), { level: 'strict' })).toEqual([])
   })
 
@@ -96,7 +107,7 @@ describe('inferShapes', () => {
     graph.addInput('x', float(2, 3))
     graph.addNode({ opType: 'Relu', inputs: ['x'], outputs: ['y'] })
     graph.addOutput('y', float(2, 4))
-    const { conflicts } = model.inferShapes()
+    const { conflicts } = inferShapes(model)
     expect(conflicts).toMatchObject([{ name: 'y', declared: float(2, 4), inferred: float(2, 3) }])
     expect(conflicts[0]!.graph).toBe(graph)
     expect(graph.typeOf('y')).toEqual(float(2, 4))
@@ -110,7 +121,7 @@ describe('inferShapes', () => {
     graph.addNode({ opType: 'Max', inputs: ['c'], outputs: ['most'] })
     for (const name of ['least', 'most'])
       graph.addNode({ opType: 'ConstantOfShape', inputs: [name], outputs: [`${name} of`] })
-    const types = model.inferTypes()
+    const types = inferTypes(model)
     expect(['least of', 'most of'].map((name) => types.get(name))).toEqual([float(1), float(1)])
   })
 
@@ -127,7 +138,7 @@ describe('inferShapes', () => {
       attributes: { training_mode: { type: 'INT', value: 1 } },
     })
     graph.addOutput('y', { kind: 'none' })
-    expect(model.inferTypes().get('running_mean')).toEqual(float(3))
+    expect(inferTypes(model).get('running_mean')).toEqual(float(3))
   })
 
   it('knows nothing of the present keys of an Attention whose past has another rank', () => {
@@ -141,7 +152,7 @@ describe('inferShapes', () => {
       outputs: ['y', 'present_key', 'present_value'],
     })
     graph.addOutput('y', { kind: 'none' })
-    const types = model.inferTypes()
+    const types = inferTypes(model)
     expect(types.get('y')).toEqual(float(1, 2, 3, 4))
     expect(types.get('present_key')).toEqual({ kind: 'tensor', dtype: 'float32' })
   })
@@ -160,7 +171,7 @@ describe('inferShapes', () => {
         inputs: [data, 'indices'],
         outputs: [`of ${data}`],
       })
-    const types = model.inferTypes()
+    const types = inferTypes(model)
     expect(['of list', 'of rows'].map((name) => types.get(name))).toEqual([float(1, 15), float(2, 15)])
   })
 
@@ -170,7 +181,7 @@ describe('inferShapes', () => {
     const depth = 40
     for (let level = 0; level < depth; level++) {
       const inner = level === 0 ? { opType: 'Relu' } : { opType: `f${level - 1}`, domain: 'local' }
-      model.addFunction({
+      addFunction(model, {
         domain: 'local',
         name: `f${level}`,
         inputs: ['a'],
@@ -183,7 +194,7 @@ describe('inferShapes', () => {
       })
     }
     model.graph.addNode({ opType: `f${depth - 1}`, domain: 'local', inputs: ['x'], outputs: ['y'] })
-    expect(model.inferTypes().has('x')).toBe(true)
+    expect(inferTypes(model).has('x')).toBe(true)
   }, 60_000)
 
   it('widens what a loop changes', () => {
@@ -210,7 +221,7 @@ describe('inferShapes', () => {
       outputs: ['y'],
       attributes: { body: { type: 'GRAPH', value: body } },
     })
-    expect(model.inferTypes().get('y')).toEqual(float(null, 5))
+    expect(inferTypes(model).get('y')).toEqual(float(null, 5))
   })
 })
 
@@ -226,13 +237,13 @@ describe('setInputShape', () => {
     graph.addNode({ opType: 'Reshape', name: 'flatten', inputs: ['a', 'to'], outputs: ['b'] })
     graph.addNode({ opType: 'MatMul', name: 'dense', inputs: ['b', 'w'], outputs: ['y'] })
     graph.addOutput('y', float(1, 5))
-    model.inferShapes()
+    inferShapes(model)
     return model
   }
 
   it.each([['N'], [8]])('follows the batch %s into Reshape and declared types', async (batch) => {
     const model = flattened()
-    const { reshaped, blocked, unknown } = model.setBatch(batch)
+    const { reshaped, blocked, unknown } = setBatch(model, batch)
     expect([reshaped.map(({ name }) => name), blocked, unknown]).toEqual([['flatten'], [], []])
     const { graph } = model
     expect(['x', 'a', 'b', 'y'].map((name) => graph.typeOf(name))).toEqual([
@@ -248,13 +259,13 @@ describe('setInputShape', () => {
     const model = flattened()
     const { graph } = model
     graph.addNode({ opType: 'Identity', inputs: ['to'], outputs: ['same'] })
-    model.setBatch(3)
+    setBatch(model, 3)
     expect(graph.value('to')!.uses.map(({ node }) => node.opType)).toEqual(['Identity'])
-    expect(model.inferTypes().get('b')).toEqual(float(3, 24))
+    expect(inferTypes(model).get('b')).toEqual(float(3, 24))
   })
 
   it('names nodes that do not fit', () => {
-    const { blocked, unknown } = flattened([0, -1]).setInputShape('x', [1, 4, 7])
+    const { blocked, unknown } = setInputShape(flattened([0, -1]), 'x', [1, 4, 7])
     expect(blocked.map(({ name }) => name)).toEqual(['dense'])
     expect(unknown).toEqual(['y'])
   })
@@ -276,7 +287,7 @@ describe('setInputShape', () => {
     } as const
     const node = graph.addNode({ opType: 'If', inputs: ['c'], outputs: ['y'], attributes })
     graph.addOutput('y', float(1, 4))
-    model.setInputShape('x', ['N', 4])
+    setInputShape(model, 'x', ['N', 4])
     expect(node.subgraphs.map((each) => each.outputs[0]!.type)).toEqual([float('N', 4), float('N', 4)])
     expect(graph.typeOf('y')).toEqual(float('N', 4))
   })
@@ -289,7 +300,7 @@ describe('setInputShape', () => {
     ['x', [1, 1.5, 3], 'ERR_ARGUMENT', /a dimension is/],
   ])('refuses %s as %s', (name, shape, code, message) => {
     const model = flattened()
-    const edit = () => model.setInputShape(name, shape as number[])
+    const edit = () => setInputShape(model, name, shape as number[])
     expect(edit).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) }))
     expect(model.graph.typeOf('x')).toEqual(float(1, 4, 6))
   })
@@ -297,7 +308,7 @@ describe('setInputShape', () => {
   it('asks for a shape before a batch', () => {
     const model = OnnxModel.create()
     model.graph.addInput('x', { kind: 'tensor', dtype: 'float32' })
-    expect(() => model.setBatch(2)).toThrow(/"x" has no shape/)
+    expect(() => setBatch(model, 2)).toThrow(/"x" has no shape/)
   })
 })
 
@@ -309,7 +320,7 @@ it('extract declares inferred types of inputs and outputs', () => {
   graph.addNode({ opType: 'Neg', inputs: ['a'], outputs: ['b'] })
   graph.addNode({ opType: 'Exp', inputs: ['b'], outputs: ['y'] })
   graph.addOutput('y', float('N', 4))
-  const part = model.extract(['a'], ['b']).graph
+  const part = extract(model, ['a'], ['b']).graph
   expect(part.inputs.map(({ type }) => type)).toEqual([float('N', 4)])
   expect(part.outputs.map(({ type }) => type)).toEqual([float('N', 4)])
 })
@@ -326,7 +337,7 @@ describe('rules of versions', () => {
     model.graph.addInput('x', float(...shape))
     if (axes) model.graph.setInitializer('axes', list(...axes))
     model.graph.addNode({ ...node, outputs: ['y'] })
-    const type = model.inferTypes().get('y')
+    const type = inferTypes(model).get('y')
     return type?.kind === 'tensor' ? type.shape : type
   }
   const ints = (...value: number[]) => ({ type: 'INTS', value }) as const

@@ -4,7 +4,11 @@ import { check, serialize, tensor } from '../../../../lib/index.js'
 import { adapterOf } from '../../../../lib/models/onnx/opset/adapters.js'
 import { CHANGED } from '../../../../lib/models/onnx/opset/versions.js'
 import {
+  addFunction,
+  convertOpset,
   Graph,
+  inferShapes,
+  inferTypes,
   type NewAttribute,
   type NewNode,
   OnnxModel,
@@ -329,15 +333,15 @@ describe('convertOpset', () => {
     ],
   ])('%s', async (_, from, to, given, shapes, expected) => {
     const made = model(from, given, ...shapes)
-    expect(made.convertOpset(to).from).toBe(from)
+    expect(convertOpset(made, to).from).toBe(from)
     expect(await nodesOf(made)).toEqual(expected)
     expect(made.opsetImports.get('')).toBe(to)
-    expect(made.inferShapes().conflicts).toEqual([])
+    expect(inferShapes(made).conflicts).toEqual([])
   })
 
   it('keeps bytes of nodes that need no adapter', async () => {
     const made = model(13, node('Add'), [2], [2])
-    const { adapted } = made.convertOpset(28)
+    const { adapted } = convertOpset(made, 28)
     expect(adapted).toEqual([])
     expect(await nodesOf(made)).toEqual(['z = Add (a, b)'])
   })
@@ -355,8 +359,8 @@ describe('convertOpset', () => {
     made.graph.setInitializer('c', tensor([true], { dtype: 'bool', shape: [] }))
     made.graph.addNode({ opType: 'Identity', inputs: ['a'], outputs: ['p_axes'] })
     const body = { opType: 'Unsqueeze', inputs: ['x'], outputs: ['y'], attributes: { axes: ints(0) } }
-    made.addFunction({ domain: 'own', name: 'F', inputs: ['x'], outputs: ['y'], nodes: [body] })
-    const { adapted } = made.convertOpset(13)
+    addFunction(made, { domain: 'own', name: 'F', inputs: ['x'], outputs: ['y'], nodes: [body] })
+    const { adapted } = convertOpset(made, 13)
     expect(adapted.map(({ opType, inputs }) => [opType, inputs])).toEqual([
       ['Squeeze', ['a', 'p_axes_1']],
       ['Unsqueeze', ['x', 'y_axes']],
@@ -373,7 +377,7 @@ describe('convertOpset', () => {
     graph.addNode({ opType: 'Dropout', inputs: ['a'], outputs: ['d', 'mask'] })
     graph.addNode({ opType: 'Identity', inputs: ['mask'], outputs: ['same'] })
     const before = await serialize(made)
-    expect(() => made.convertOpset(12)).toThrow(
+    expect(() => convertOpset(made, 12)).toThrow(
       'Nodes cannot be converted to operator set 12: Mystery before "m" (the operator is not known); ' +
         'Scan "scan" (it has sequence lengths); Dropout before "d" (its mask is used); ' +
         'Clip before "n" (the type of its input is not known).',
@@ -388,7 +392,7 @@ describe('convertOpset', () => {
     ['an open first extent in the flattened part', -3, ['N', 2, 3]],
   ])('refuses a Softmax with %s, which Reshape of version 13 would misread', (_, axis, shape) => {
     const given = node('Softmax', { axis: int(axis) })
-    expect(() => model(12, given, shape).convertOpset(13)).toThrow(
+    expect(() => convertOpset(model(12, given, shape), 13)).toThrow(
       '(an extent of its input may be 0; convert to version 14 or later)',
     )
   })
@@ -414,10 +418,10 @@ describe('convertOpset', () => {
     [6, 22],
   ])('takes a Dropout from %d to %d without its unused mask', async (from, to) => {
     const made = masked(from, false)
-    made.convertOpset(to)
+    convertOpset(made, to)
     expect(made.graph.nodes.at(-1)!.outputs).toEqual(['z'])
     expect(await check(await serialize(made), { level: 'strict' })).toEqual([])
-    expect(() => masked(from, true).convertOpset(to)).toThrow(
+    expect(() => convertOpset(masked(from, true), to)).toThrow(
       /converted to operator set \d+: Dropout before "z" \(its mask is used\)\.$/,
     )
   })
@@ -425,21 +429,21 @@ describe('convertOpset', () => {
   it('refuses a mask that is an output, of the graph or of a function', () => {
     const made = masked(10, false)
     made.graph.addOutput('mask', { kind: 'tensor', dtype: 'bool', shape: [2] })
-    expect(() => made.convertOpset(12)).toThrow('its mask is used')
+    expect(() => convertOpset(made, 12)).toThrow('its mask is used')
     const called = model(10, node('Neg'), [2])
     called.irVersion = 8
     const body = { opType: 'Dropout', inputs: ['x'], outputs: ['y', 'm'] }
     const parts = { domain: 'own', inputs: ['x'], nodes: [body] }
-    const unused = called.addFunction({ ...parts, name: 'F', outputs: ['y'] })
-    called.copy().convertOpset(12)
-    called.addFunction({ ...parts, name: 'G', outputs: ['y', 'm'] })
-    expect(() => called.convertOpset(12)).toThrow('set 12: Dropout before "y" (its mask is used).')
+    const unused = addFunction(called, { ...parts, name: 'F', outputs: ['y'] })
+    convertOpset(called.copy(), 12)
+    addFunction(called, { ...parts, name: 'G', outputs: ['y', 'm'] })
+    expect(() => convertOpset(called, 12)).toThrow('set 12: Dropout before "y" (its mask is used).')
     expect(unused.nodes[0]!.outputs).toEqual(['y', 'm'])
   })
 
   it('keeps a mask where no version changes it', () => {
     const made = masked(12, true)
-    made.convertOpset(22)
+    convertOpset(made, 22)
     expect(made.graph.nodes[0]!.outputs).toEqual(['z', 'mask'])
   })
 
@@ -448,7 +452,7 @@ describe('convertOpset', () => {
     made.irVersion = 8
     const axes = { type: 'INTS', refName: 'axes' } as const
     const body = { opType: 'Squeeze', name: 's', inputs: ['x'], outputs: ['y'], attributes: { axes } }
-    made.addFunction({
+    addFunction(made, {
       domain: 'own',
       name: 'F',
       inputs: ['x'],
@@ -456,7 +460,7 @@ describe('convertOpset', () => {
       attributeNames: ['axes'],
       nodes: [body],
     })
-    expect(() => made.convertOpset(13)).toThrow('Squeeze "s" (axes is an attribute of the function)')
+    expect(() => convertOpset(made, 13)).toThrow('Squeeze "s" (axes is an attribute of the function)')
   })
 
   it.each([
@@ -464,7 +468,7 @@ describe('convertOpset', () => {
     [29, 'must be an integer from 1 to 28'],
     [13.5, 'must be an integer'],
   ])('refuses %d', (version, message) => {
-    expect(() => model(13, node('Neg'), [2]).convertOpset(version)).toThrow(message)
+    expect(() => convertOpset(model(13, node('Neg'), [2]), version)).toThrow(message)
   })
 
   it('has adapters for all changes', () => {
@@ -478,19 +482,19 @@ describe('convertOpset', () => {
     const made = model(5, node('Tile', {}, { inputs: ['a', 'tiles', 'axis'] }), [2, 3])
     made.graph.setInitializer('tiles', tensor(Float32Array.of(4), { shape: [1] }))
     made.graph.setInitializer('axis', tensor(Float32Array.of(1), { shape: [1] }))
-    made.convertOpset(13)
+    convertOpset(made, 13)
     expect(await nodesOf(made)).toEqual([
       'z_repeats = Constant <value: tensor = int64[2] {1,4}> ()',
       'z = Tile (a, z_repeats)',
     ])
-    expect(made.inferTypes().get('z')).toEqual(FLOAT(2, 12))
+    expect(inferTypes(made).get('z')).toEqual(FLOAT(2, 12))
   })
 
   it('takes the lengths of Split from a constant', async () => {
     const given = node('Split', { axis: int(0) }, { inputs: ['a', 'lengths'], outputs: ['z', 'y'] })
     const made = model(1, given, [4])
     made.graph.setInitializer('lengths', tensor(Float32Array.of(1, 3), { shape: [2] }))
-    made.convertOpset(2)
+    convertOpset(made, 2)
     expect(await nodesOf(made)).toEqual(['z, y = Split <axis: int = 0, split: ints = [1, 3]> (a)'])
   })
 
@@ -540,7 +544,7 @@ describe('convertOpset', () => {
     const to = from < 2 ? 2 : from < 6 ? 6 : 21
     const made = model(from, { ...given, name: 'n' }, ...shapes)
     const wanted = from === 1 && opType === 'Upsample' ? 7 : to
-    expect(() => made.convertOpset(wanted)).toThrow(`${opType} "n" (${reason})`)
+    expect(() => convertOpset(made, wanted)).toThrow(`${opType} "n" (${reason})`)
   })
 
   it('runs Scan of each element of a batch in a Scan along the batch', async () => {
@@ -558,11 +562,11 @@ describe('convertOpset', () => {
       { inputs: ['', 'a', 'b'], outputs: ['z', 'y'] },
     )
     const made = model(8, scan, [2, 3], [2, 5, 3])
-    made.convertOpset(13)
+    convertOpset(made, 13)
     expect(
       (await printModel(made)).split('\n').filter((line) => /Scan|Clip|num_scan/.test(line)).length,
     ).toBeGreaterThan(2)
-    expect([made.inferTypes().get('z'), made.inferTypes().get('y')]).toEqual([FLOAT(2, 3), FLOAT(2, 5, 3)])
+    expect([inferTypes(made).get('z'), inferTypes(made).get('y')]).toEqual([FLOAT(2, 3), FLOAT(2, 5, 3)])
     const [outer] = made.graph.nodes
     expect(outer!.inputs).toEqual(['a', 'b'])
     const [element] = outer!.subgraphs
@@ -575,7 +579,7 @@ describe('convertOpset', () => {
       ['Identity', 1],
     ])
     made.irVersion = 8
-    made.inferShapes()
+    inferShapes(made)
     expect(await check(await serialize(made), { level: 'strict' })).toEqual([])
   })
 })

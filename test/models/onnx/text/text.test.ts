@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { open, save, serialize, stringTensor, tensor } from '../../../../lib/index.js'
 import { floatText } from '../../../../lib/models/onnx/text/number_text.js'
-import { Graph, type NewNode, OnnxModel, printModel } from '../../../../lib/onnx.js'
+import { addFunction, Graph, type NewNode, OnnxModel, printModel } from '../../../../lib/onnx.js'
 import { runCli, runJson } from '../../../cli/run_cli.js'
 import { temporaryFolder } from '../../../cli/temporary_folder.js'
 import { addModel } from '../small_model.js'
@@ -81,7 +81,7 @@ function nested(): OnnxModel {
   })
   graph.setType('c', { kind: 'tensor', dtype: 'float8_e4m3fn', shape: [2, 3] })
   graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
-  model.addFunction({
+  addFunction(model, {
     domain: 'own',
     name: 'Own',
     inputs: ['a'],
