@@ -1,5 +1,5 @@
 /**
- * An amount of something limited that jobs borrow: memory, open files. Jobs that do not fit together wait for each other.
+ * A weighted semaphore: jobs borrow an amount of a limited resource (memory, open files) and wait until it is available.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { throwIfAborted, untilAborted } from '../cancel.js'
@@ -12,18 +12,18 @@ interface Waiting {
 /** Marks a borrower and everything that it calls, a caller's source or listener included. */
 interface Loan {
   readonly from: Allowance
-  /** A loan of another allowance, or an earlier one, that the borrower runs in. */
+  /** The enclosing loan, of this or another allowance. */
   readonly outer: Loan | undefined
   isRunning: boolean
 }
 
 /**
- * One for all allowances: Node 20 and 22 pass every storage that was ever used on to every promise, so that one for each remote
- * file would make each file slower than the one before.
+ * One storage for all allowances. Node 20 and 22 propagate every AsyncLocalStorage that was ever used to every promise, so a
+ * storage per remote file would slow down each further file.
  */
 const loans = new AsyncLocalStorage<Loan>()
 
-/** The innermost loan that still runs; those that have ended are let go. */
+/** The innermost loan that still runs. Ended loans are unlinked, so that they can be collected. */
 function runningLoan(): Loan | undefined {
   let loan = loans.getStore()
   while (loan && !loan.isRunning) loan = loan.outer
@@ -50,8 +50,8 @@ export class Allowance {
   }
 
   /**
-   * Runs `job` when `amount` fits into the allowance. A borrower of more than all of it runs alone, since it would never
-   * start otherwise. A nested borrower (a caller's source that itself saves) does not wait, since its parent would wait for it.
+   * Runs `job` when `amount` fits into the allowance. A job that needs more than the whole allowance runs alone; otherwise it
+   * would never start. A nested job (a caller's source that itself saves) does not wait: its parent waits for it already.
    *
    * @throws TileworkError ERR_ABORTED when the signal fires during the wait, and what `job` throws
    */
@@ -90,7 +90,7 @@ export class Allowance {
       throwIfAborted(signal)
     } catch (error) {
       const position = this.#queue.indexOf(waiting!)
-      // Not in the queue any more: it was granted already.
+      // No longer in the queue: the loan was granted already.
       if (position < 0) this.#borrowed -= amount
       else this.#queue.splice(position, 1)
       this.#startWaiting()

@@ -25,7 +25,7 @@ export function checkRange(start: number, end: number, byteLength: number, label
   checkViewLength(end - start)
 }
 
-/** The engine's own getter: an object of the caller may define another `length` or `buffer`. */
+/** The getter of %TypedArray%.prototype: a caller's object may define its own `length` or `buffer`. */
 function ofTypedArray<Field extends 'buffer' | 'byteOffset' | 'byteLength'>(
   field: Field,
 ): (bytes: Uint8Array) => Uint8Array[Field] {

@@ -1,11 +1,11 @@
 /**
- * Bounds how deep lazy sources may be nested. A read of a source reads those below it; thousands of them would overflow the
- * stack, in a place where no error can be reported.
+ * Bounds how deep lazy sources may be nested. A read of a source recursively reads the sources below it; thousands of levels
+ * would overflow the stack, where no error can be reported.
  */
 import { TileworkError } from '../errors.js'
 import type { ByteSource } from './source.js'
 
-/** Each level takes some frames of the stack; 3,000 overflow that of Node's main thread. */
+/** Each level takes several stack frames; 3,000 levels overflow the stack of Node's main thread. */
 const MAX_DEPTH = 256
 
 /** A source that reads from other sources. */
@@ -23,6 +23,6 @@ export function depthAbove(below: Iterable<ByteSource>): number {
   let depth = 0
   for (const source of below) depth = Math.max(depth, (source as Partial<Nested>).depth ?? 0)
   if (depth < MAX_DEPTH) return depth + 1
-  const message = `The tensor is computed from ${MAX_DEPTH} tensors on top of each other; materialize one of them.`
+  const message = `The tensor is computed by more than ${MAX_DEPTH} nested lazy operations; materialize an intermediate tensor.`
   throw new TileworkError('ERR_LIMIT', message)
 }

@@ -1,6 +1,6 @@
 /**
- * Runs parsers that are generators: a parser yields what it needs and continues when that is in memory. One parser then serves
- * synchronous and asynchronous sources, and never waits for bytes that are in memory already.
+ * Runs parsers that are generators: a parser yields the bytes it needs and continues when they are in memory. So one parser
+ * serves synchronous and asynchronous sources, and never waits for bytes that are in memory already.
  */
 
 /** Runs a parser to its end. @param fetch - provides what the parser needs; returns nothing where it did so synchronously */

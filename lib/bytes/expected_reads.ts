@@ -1,6 +1,6 @@
 /**
- * Lets a reader say where it will read, before it does. Headers that lie between payloads cost a round trip each on a remote
- * source; one that knows where they are asks for several at a time.
+ * Prefetch hints: a reader announces where it will read. Headers between payloads cost a remote source one round trip each; a
+ * source that knows their offsets requests several at a time.
  */
 import type { ByteSource } from './source.js'
 
@@ -10,13 +10,13 @@ export interface ExpectedReads {
   readonly byteLength: number
 }
 
-/** A source that uses such knowledge. */
+/** A source that uses prefetch hints. */
 export interface ReadsAhead {
-  /** Replaces what was expected before. */
+  /** Replaces the earlier hints. */
   expectReads(reads: ExpectedReads): void
 }
 
-/** Tells a source what will be read, where that is of use to it. */
+/** Passes prefetch hints to a source that uses them. */
 export function expectReads(source: ByteSource, reads: ExpectedReads): void {
   ;(source as Partial<ReadsAhead>).expectReads?.(reads)
 }

@@ -4,7 +4,7 @@ import type { NativeFileIdentity } from '../native/types.js'
 
 export type FileIdentity = NativeFileIdentity
 
-/** A file below a folder, at the time when it was looked at. */
+/** A file below a folder, as it was when its identity was read. */
 export interface IdentifiedFile {
   /** Relative to the folder. */
   readonly name: string
@@ -18,7 +18,7 @@ export async function identityAt(path: string): Promise<FileIdentity | undefined
   return { device: status.dev, inode: status.ino, size: status.size, modified: status.mtimeNs }
 }
 
-/** Equal for names that a file system may take for the same: some ignore case and Unicode normalization. */
+/** Equal for names that may denote the same file: some file systems ignore case and Unicode normalization. */
 export function keyOfName(name: string): string {
   return name.normalize('NFC').toLowerCase()
 }

@@ -11,7 +11,7 @@ import { asyncOnlyError, lostBytesError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { unfilledBytes } from './view_limit.js'
 
-/** Bytes that are read at a time for memory of a caller. Two such windows exist at a time. */
+/** Window size of reads into a caller's memory. Two windows exist at a time. */
 const WINDOW_BYTES = 4 * 1024 * 1024
 
 /** True for memory that no thread can take away: other threads may read and write it without holding it. */
@@ -98,7 +98,7 @@ export function fillMemorySync(source: ByteSource, start: number, target: Uint8A
   }
 }
 
-/** `count` windows by turns over `byteLength` bytes. */
+/** Consecutive windows over `byteLength` bytes, in `count` buffers used round robin. */
 function* windowsOf(
   byteLength: number,
   count: number,

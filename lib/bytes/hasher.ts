@@ -2,8 +2,8 @@
  * SHA-256 of long byte streams on worker threads, so that hashing does not block the JavaScript thread. Node has no
  * incremental hash that runs on its thread pool: `crypto.subtle.digest` needs all bytes at once.
  *
- * Buffers are transferred to the worker and back, never copied. The bytes come from the caller and not from a path,
- * because a path may name another file by then.
+ * Buffers are transferred to the worker and back, never copied. The caller passes bytes and not a path, because the path may
+ * name another file by the time the worker opens it.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -22,15 +22,15 @@ const BUFFERS_PER_STREAM = 2
 /** One worker hashes about 1.5 GB/s, so a few of them keep up with any disk. */
 const MAX_WORKERS = Math.max(1, Math.min(4, availableParallelism() - 1))
 
-/** A SHA-256 in progress. Ask for a buffer, fill it, push it, and so on. */
+/** A SHA-256 in progress. Request a buffer, fill it, push it, and repeat. */
 export interface Hasher {
   /** A buffer of `chunkBytes`, owned by the caller until `push`. Waits until one is free. */
   buffer(): Promise<Uint8Array<ArrayBuffer>>
   /** Appends the first `length` bytes of the buffer. */
   push(buffer: Uint8Array<ArrayBuffer>, length: number): void
-  /** Hexadecimal hash of all pushed bytes. Ends the use of the hasher. */
+  /** Hexadecimal hash of all pushed bytes. The hasher cannot be used afterwards. */
   digest(): Promise<string>
-  /** Ends the use without a result. May be called after `digest`. */
+  /** Closes the hasher without a result. May be called after `digest`. */
   close(): void
 }
 
@@ -77,7 +77,7 @@ type Reply =
   | { readonly id: number; readonly chunk: Uint8Array<ArrayBuffer> }
   | { readonly id: number; readonly digest: string }
 
-/** The program of a worker. Text and not a file, so that it also works inside a bundle of the user. */
+/** The program of a worker, as text and not as a file so that it also works inside a user's bundle. */
 const WORKER_PROGRAM = `
 const { createHash } = require('node:crypto')
 const { parentPort } = require('node:worker_threads')
@@ -105,7 +105,7 @@ class HashWorker {
   #lastId = 0
 
   constructor() {
-    // No options of the process: flags such as --import would run the program of the user here.
+    // No flags of the process: --import, for example, would run the user's program here.
     this.#worker = new Worker(WORKER_PROGRAM, { eval: true, execArgv: [], name: 'tilework hashing' })
     this.#worker.unref()
     this.#worker.on('message', (reply: Reply) => this.#streams.get(reply.id)?.receive(reply))
@@ -139,7 +139,7 @@ class HashWorker {
   }
 }
 
-/** Started when they are needed, and kept: a run over many files has a stream for each. */
+/** Workers are started on demand and kept: a run over many files has one stream per file. */
 const workers: HashWorker[] = []
 
 /** Undefined where the runtime allows no threads, for example by Node's permission model. */
@@ -158,7 +158,7 @@ function leastBusyWorker(): HashWorker | undefined {
   return workers.toSorted((one, other) => one.streams - other.streams)[0]
 }
 
-/** The two ends of a promise. */
+/** `resolve` and `reject` of a promise. */
 interface Waiting<T> {
   resolve(value: T): void
   reject(error: unknown): void

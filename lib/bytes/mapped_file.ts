@@ -1,7 +1,7 @@
 /**
  * A memory-mapped file as a source. Views share the mapping's memory where the runtime allows, so a tensor's bytes cost no
- * copy. The mapping lives until its last view is collected; `close` ends new use at once. tilework itself reads through the
- * descriptor, so that only code that reads a view is exposed to the truncation of the file.
+ * copy. The mapping lives until its last view is collected; after `close` no new view can be made. tilework itself reads through
+ * the descriptor, so only code that reads a view can crash when the file is truncated.
  */
 import { yieldToEventLoop } from '../event_loop.js'
 import type { NativeInputFile } from '../native/types.js'

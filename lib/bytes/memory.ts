@@ -37,7 +37,7 @@ export class MemorySource implements ByteSource {
     this.readIntoSync(start, target)
   }
 
-  /** Reads and copies without yielding: in between, the owner could transfer the memory. */
+  /** Reads and copies without yielding to the event loop, where the owner could transfer the memory. */
   readIntoSync(start: number, target: Uint8Array): void {
     target.set(this.readSync(start, start + target.byteLength))
   }

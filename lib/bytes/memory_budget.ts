@@ -1,6 +1,6 @@
 /**
- * The memory that tilework may use for its own work, over all calls of the process. Saves that do not fit together wait for
- * each other, and a single result beyond the budget is refused. Memory that was returned to the caller is not counted.
+ * The memory that tilework may use for its own work, over all calls of the process. Saves wait until their memory fits the
+ * budget, and a single result larger than the budget is refused. Memory that was returned to the caller is not counted.
  */
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'

@@ -1,4 +1,4 @@
-/** Opens files by the addon, with the permission of Node's permission model. */
+/** Opens files through the addon, after a check by Node's permission model. */
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { TileworkError } from '../errors.js'
@@ -37,7 +37,7 @@ export function openNativeFile(file: string | FileBelow, options: NativeInputOpt
 }
 
 /**
- * A file that will replace `path`, or what the links at `path` lead to.
+ * A file that will replace `path`, or the target of the links at `path`.
  *
  * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_PERMISSION, ERR_NATIVE_LOAD
  */
@@ -54,7 +54,7 @@ export function openOutput(path: string, byteLength: number): NativeOutputFile {
   }
 }
 
-/** The system says ENOENT of the file, where the folder is what is missing. */
+/** The system reports ENOENT for the file although its folder is missing. */
 function missingFolderError(path: string, cause: unknown): TileworkError | undefined {
   const folder = dirname(path)
   if (!(cause instanceof TileworkError) || cause.code !== 'ERR_IO' || existsSync(folder)) return undefined
@@ -63,7 +63,7 @@ function missingFolderError(path: string, cause: unknown): TileworkError | undef
   return new TileworkError('ERR_IO', message, { path, cause: cause.cause })
 }
 
-/** As `openOutput`, for a file that another file names. With `isNew` the commit fails if the name is taken. @throws TileworkError also ERR_PATH_ESCAPE */
+/** As `openOutput`, for a file that another file names. With `isNew` the commit fails if the file exists. @throws TileworkError also ERR_PATH_ESCAPE */
 export function openOutputBelow(
   { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
   byteLength: number,
@@ -83,13 +83,13 @@ function requireTemporaries(path: string): void {
   if (hasPermissions()) requirePermission('fs.write', ...native().outputPaths(path))
 }
 
-/** The content of a file that only this user can have written. @throws TileworkError ERR_PERMISSION */
+/** The content of a file that only the current user can write. @throws TileworkError ERR_PERMISSION */
 export function readOwnFile(path: string, mostBytes: number): Uint8Array | undefined {
   requirePermission('fs.read', path)
   return native().readOwnFile(path, mostBytes)
 }
 
-/** Removes a file if it is still this one. @throws TileworkError ERR_IO, ERR_PERMISSION */
+/** Removes a file if it still has this identity. @throws TileworkError ERR_IO, ERR_PERMISSION */
 export function removeBelow(
   { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
   identity: NativeFileIdentity,

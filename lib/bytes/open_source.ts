@@ -16,7 +16,7 @@ import { UserSource } from './user_source.js'
 import { bytesOfBuffer } from './view_bytes.js'
 import { isWindows } from './windows_names.js'
 
-/** While a file is mapped, Windows lets nobody replace or delete it. */
+/** Windows refuses to replace or delete a file while it is mapped. */
 const DEFAULT_MODE = isWindows ? 'read' : 'map'
 
 export interface OpenSourceOptions {
@@ -24,13 +24,13 @@ export interface OpenSourceOptions {
   readonly mode?: 'map' | 'read'
   /** Survive the truncation of a mapped file; see `MappedFileOptions`. */
   readonly guard?: boolean
-  /** Limit for inputs that are received into memory. */
+  /** Limit in bytes for inputs that are received into memory. */
   readonly maxInputBytes?: number
-  /** For URLs of other machines. */
+  /** Options for remote URLs. */
   readonly remote?: RemoteOptions
 }
 
-/** What a source is made of. */
+/** What `openSource` accepts. */
 export type SourceInput = string | URL | Uint8Array | ArrayBuffer | ByteSource | Blob | ReceivedInput
 
 /**
@@ -70,7 +70,7 @@ export async function openSourceBelow(file: FileBelow, options: OpenSourceOption
 }
 
 function openPath(file: string | FileBelow, mode: 'map' | 'read', guard: boolean): ByteSource {
-  // Windows cannot put zeros under a mapping, so a guarded file is read.
+  // The guard replaces lost pages by zeros, which Windows cannot do, so there a guarded file is read.
   const isMapped = mode === 'map' && !(guard && isWindows)
   return isMapped ? new MappedFileSource(file, { guard }) : new RangedFileSource(file)
 }

@@ -1,6 +1,6 @@
 /**
- * A file that is read by ranges and never mapped: for untrusted writers, who could truncate a mapped file during a read, and
- * for network shares. Every read copies, and verifies that the file has not changed since it was opened.
+ * A file that is read by ranges and never mapped: for network shares, and for files that an untrusted writer could truncate
+ * during a read. Every read copies, and verifies that the file has not changed since it was opened.
  */
 import type { NativeInputFile } from '../native/types.js'
 import { checkRange, closedError } from './check_range.js'

@@ -1,6 +1,6 @@
 /**
- * Receives the bytes of a response or a stream into memory. The length of such an input is decided by a sender, so it
- * has a limit (CWE-770).
+ * Receives the bytes of a response or a stream into memory. The sender decides the length of such an input, so it is limited
+ * (CWE-770).
  */
 import { Readable } from 'node:stream'
 import { readInput } from '../caller_input.js'
@@ -9,10 +9,10 @@ import { valueText } from '../value_text.js'
 import { MemorySource } from './memory.js'
 import { systemError } from './system_error.js'
 
-/** Inputs that are received whole. */
+/** Inputs that are received into memory as a whole. */
 export type ReceivedInput = Response | ReadableStream<Uint8Array> | Readable
 
-/** 1 GiB: most models. A longer one is better stored in a file first, which is mapped and not held in memory. */
+/** 1 GiB: enough for most models. A larger one should be stored in a file first, which is mapped and not held in memory. */
 export const DEFAULT_INPUT_BYTES = 1024 ** 3
 
 /** Names a stream in messages; a response is named by its URL. */
@@ -23,7 +23,7 @@ export function isReceivedInput(input: unknown): input is ReceivedInput {
   return isResponse(input) || input instanceof ReadableStream || input instanceof Readable
 }
 
-/** By its fields: packages for HTTP have response classes of their own. */
+/** Duck typing, because HTTP packages have their own response classes. */
 function isResponse(input: unknown): input is Response {
   if (typeof input !== 'object' || input === null) return false
   if (input instanceof Response) return true
@@ -60,7 +60,7 @@ async function receiveResponse(response: Response, maxBytes: number): Promise<Me
 interface ResponseFields {
   readonly label: string
   readonly body: ReadableStream<Uint8Array> | null
-  /** As the header says; 0 where it says nothing. */
+  /** The header `content-length`; 0 without it. */
   readonly length: number
 }
 
@@ -87,12 +87,12 @@ function labelOf(url: unknown): string {
   return `${origin}${pathname}`
 }
 
-/** As the stream's own iterator, which `lib.dom` does not declare. */
+/** The stream's async iterator, which `lib.dom` does not declare. */
 function chunksOf(stream: ReadableStream<Uint8Array>): AsyncIterable<unknown> {
   return stream as unknown as AsyncIterable<unknown>
 }
 
-/** Leaving the loop cancels the stream. */
+/** An error in the loop cancels the stream. */
 async function collect(
   chunks: AsyncIterable<unknown>,
   label: string,

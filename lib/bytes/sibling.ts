@@ -1,6 +1,6 @@
 /**
- * Opens a file that another file names. The writer of that file may be untrusted, so the name must not lead out of its
- * folder: neither by its text, which is checked here, nor by links in the folder, which the addon checks on what it has open.
+ * Opens a file that another file names. The author of that file may be untrusted, so the name must not lead out of the folder:
+ * neither by its text, which is checked here, nor by links, which the addon checks on the opened file.
  */
 import { realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'

@@ -1,8 +1,8 @@
-/** Work on memory of a caller on the calling thread, in slices between which the event loop runs. */
+/** Processes a caller's memory on the calling thread, in slices between which the event loop runs. */
 import { throwIfAborted } from '../cancel.js'
 import { yieldToEventLoop } from '../event_loop.js'
 
-/** Result bytes of a slice: a few milliseconds of work, in which the threads of the addon take part. */
+/** Result bytes of a slice: a few milliseconds of work, which the addon's threads share. */
 export const SLICE_BYTES = 4 * 1024 * 1024
 
 /**

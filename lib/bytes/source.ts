@@ -13,7 +13,7 @@ export interface ByteRange {
 export interface ByteSource {
   /** Length in bytes. */
   readonly byteLength: number
-  /** A name for error messages: a path, or for example `memory`. */
+  /** A name for error messages: a path, or a word such as `memory`. */
   readonly label?: string
   /**
    * Bytes `[start, end)`, which may share memory with the source and must not be written to. A file returns a copy: reading
@@ -29,6 +29,6 @@ export interface ByteSource {
   readSync?(start: number, end: number): Uint8Array
   /** As `readInto`, synchronously. */
   readIntoSync?(start: number, target: Uint8Array): void
-  /** Ends the use of the source. Views stay valid unless `revoke` is true. May be called twice. */
+  /** Closes the source. Views stay valid unless `revoke` is true. May be called twice. */
   close?(options?: { readonly revoke?: boolean }): void
 }

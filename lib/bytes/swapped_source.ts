@@ -1,6 +1,6 @@
 /**
- * Presents big-endian numbers of a source as little-endian bytes. Each read widens its range to whole numbers, copies it
- * and swaps the copy, so memory is bounded by the range that was asked for.
+ * Presents big-endian numbers of a source as little-endian bytes. Each read extends its range to whole numbers, copies it and
+ * swaps the copy, so memory is bounded by the requested range.
  */
 import { checkRange } from './check_range.js'
 import type { ByteSource } from './source.js'

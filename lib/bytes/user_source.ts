@@ -1,6 +1,6 @@
 /**
- * A caller's source (HTTP, object storage), held to its contract: the right number of bytes or an error. The caller owns it:
- * `close` ends tilework's use and leaves the source itself open.
+ * Wraps a caller's source (HTTP, object storage) and enforces its contract: the right number of bytes or an error. The caller
+ * owns the source: `close` closes this wrapper only.
  */
 import { checkRange, checkReturned, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'

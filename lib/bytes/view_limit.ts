@@ -1,6 +1,6 @@
 /**
- * The size limit of one typed array, and allocation under it. Node 20 allows 4 GiB (`buffer.constants.MAX_LENGTH` is 2^32);
- * later versions allow more than any machine has.
+ * The size limit of a typed array, and allocations that respect it. Node 20 allows 4 GiB (`buffer.constants.MAX_LENGTH` is
+ * 2^32); later versions allow more memory than any machine has.
  */
 import { constants } from 'node:buffer'
 import { TileworkError } from '../errors.js'
@@ -52,7 +52,7 @@ function allocate(byteLength: number, make: () => Uint8Array<ArrayBuffer>): Uint
 }
 
 /**
- * As `allocateBytes`, for memory that is about to be overwritten: large results get huge pages.
+ * As `allocateBytes`, for results that are overwritten completely: large ones get huge pages.
  *
  * @throws TileworkError as `allocateBytes`
  */

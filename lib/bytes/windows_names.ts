@@ -1,5 +1,5 @@
 /**
- * What Windows makes of paths. Pure functions of their text, so that they are tested on every system; callers ask
+ * How Windows interprets paths. Pure functions of the text, so that they can be tested on every system; callers check
  * `isWindows` first.
  */
 
@@ -9,8 +9,8 @@ export const isWindows = process.platform === 'win32'
 const DEVICE = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3]) *(?:\.|$)/i
 
 /**
- * Whether Windows takes one name of a path for something else than a file of that name: a device, a second stream of a
- * file (`a.bin:b`), or the file without the dots and blanks at the end.
+ * Whether Windows interprets a path segment as something other than a file of that name: a device, an alternate data stream
+ * (`a.bin:b`), or the file without its trailing dots and spaces.
  */
 export function isForbiddenOnWindows(name: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: Windows refuses them

@@ -31,11 +31,11 @@ export interface ScalingStep {
   readonly kind: 'quantize' | 'dequantize' | 'affine'
   readonly from: Dtype
   readonly to: Dtype
-  /** How integer codes are computed: as by ONNX's QuantizeLinear, or as by Tengine's quantizers for a tmfile. */
+  /** How quantized values are computed: as in ONNX's QuantizeLinear, or as in Tengine's quantizers for a tmfile. */
   readonly rules: 'onnx' | 'tmfile'
   /** As in `CastOptions`. */
   readonly saturate: boolean
-  /** One for all elements, or one per block in row-major order; both lists have the same length. Immutable. */
+  /** One value for all elements, or one per block in row-major order; both arrays have the same length. Immutable. */
   readonly scales: Float64Array
   readonly offsets: Float64Array
   /** Elements of a block along each axis; the last block of an axis may be smaller. */

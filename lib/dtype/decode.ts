@@ -20,7 +20,7 @@ if (endianness() !== 'LE') {
   )
 }
 
-/** The value of one code of a float below 32 bits. */
+/** The value of a bit pattern of a float below 32 bits. */
 export function decodeFloatCode(dtype: NarrowFloat, code: number): number {
   const { bits, mantissaBits, bias, specials } = fieldsOf(dtype)
   if (specials === 'scale') return code === 0xff ? Number.NaN : 2 ** (code - bias)
@@ -40,7 +40,7 @@ export function decodeFloatCode(dtype: NarrowFloat, code: number): number {
 
 const tables = new Map<NarrowFloat, Float32Array>()
 
-/** The value of every code of a type; computed once, at most 256 KiB. */
+/** The values of all bit patterns of a type; computed once, at most 256 KiB. */
 function tableOf(dtype: NarrowFloat): Float32Array {
   let table = tables.get(dtype)
   if (!table) {
@@ -105,7 +105,7 @@ function signExtend(bits: number, code: number): number {
   return code >= 2 ** (bits - 1) ? code - 2 ** bits : code
 }
 
-/** A view becomes empty when its buffer is transferred to a worker between the read and the decoding. */
+/** Detects a buffer that was transferred to a worker between read and decoding, which leaves its views empty. */
 function checkHeld(bytes: Uint8Array, needed: number): void {
   if (bytes.byteLength >= needed) return
   throw new TileworkError(
@@ -120,8 +120,8 @@ interface TypedArrayConstructor {
 }
 
 /**
- * The typed array whose memory is the storage of each type; undefined where elements are decoded one by one. Complex
- * numbers are pairs, real part first.
+ * The typed array whose memory format equals the storage of each type; undefined where elements are decoded one by one.
+ * Complex numbers are pairs, real part first.
  */
 const STORED_AS: Readonly<Record<Dtype, TypedArrayConstructor | undefined>> = {
   float32: Float32Array,
@@ -154,7 +154,7 @@ const STORED_AS: Readonly<Record<Dtype, TypedArrayConstructor | undefined>> = {
   uint2: undefined,
 }
 
-/** A typed array that is about to be filled, for `count` stored elements; undefined for types that must be decoded. */
+/** An uninitialized typed array for `count` stored elements; undefined for types that must be decoded. */
 export function typedArrayFor(dtype: Dtype, count: number): TypedArray | undefined {
   const stored = STORED_AS[dtype]
   if (!stored) return undefined
@@ -167,7 +167,7 @@ export function typedArrayFor(dtype: Dtype, count: number): TypedArray | undefin
  * interleaved pairs, int4 and int2 an Int8Array, uint4 and uint2 a Uint8Array, 64-bit integers bigints. The result is a
  * copy, since `bytes` may be a view of a mapped file.
  *
- * @throws TileworkError ERR_DTYPE for strings, ERR_VIEW_TOO_LARGE; ERR_FILE_CHANGED when `bytes` lost its memory
+ * @throws TileworkError ERR_DTYPE for strings, ERR_VIEW_TOO_LARGE; ERR_FILE_CHANGED when the buffer of `bytes` was transferred
  */
 export function decodeAll(dtype: Dtype, bytes: Uint8Array, count: number): TypedArray {
   checkHeld(bytes, packedByteLength(dtype, count))
@@ -201,11 +201,11 @@ function copyAs(type: TypedArrayConstructor, bytes: Uint8Array): TypedArray {
 }
 
 /**
- * The raw codes of `count` elements, one per entry: 16-bit floats in a Uint16Array, 8-bit floats and sub-byte types in a
- * Uint8Array.
+ * The raw bits of `count` elements, one element per entry: 16-bit floats in a Uint16Array, 8-bit floats and sub-byte types in
+ * a Uint8Array.
  *
- * @throws TileworkError ERR_DTYPE for other types, whose storage is a typed array already; ERR_FILE_CHANGED when `bytes`
- * lost its memory
+ * @throws TileworkError ERR_DTYPE for other types, whose storage is a typed array already; ERR_FILE_CHANGED when the buffer of
+ * `bytes` was transferred
  */
 export function decodeCodes(dtype: Dtype, bytes: Uint8Array, count: number): Uint8Array | Uint16Array {
   const { bits } = DTYPES[dtype]

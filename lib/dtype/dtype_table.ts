@@ -1,6 +1,6 @@
 /**
- * The element types, one row each. This is the only table of them: `dtypes.ts` derives DTYPES from it, and the build
- * generates the native core's table from it. So the file holds literal data and imports nothing.
+ * The dtypes, one row each. This is the only table: `dtypes.ts` derives DTYPES from it, and the build generates the native
+ * core's table from it. So this file contains literal data and imports nothing.
  *
  * Names are numpy's, and ml_dtypes' where numpy has no such type. Short names are those of LLVM's MLIR in lower case.
  * A short name is an alias as well; the last column holds further aliases, in lower case.

@@ -1,15 +1,15 @@
-/** The element types as records: DTYPES by name, numeric limits derived from the bits, and lookups by a format's code. */
+/** The dtypes as records: DTYPES by name, numeric limits derived from the bits, and lookups by a format's code. */
 import { TileworkError } from '../errors.js'
 import { nearestNames } from '../nearest_names.js'
 import { valueText } from '../value_text.js'
 import { DTYPE_TABLE } from './dtype_table.js'
 
 /**
- * Which codes of a float are special.
+ * Which bit patterns of a float are special.
  *
  * - `ieee`: the largest exponent encodes infinities and NaN
  * - `fn`: only all ones is NaN
- * - `fnuz`: only the code of -0 is NaN, so there is no -0
+ * - `fnuz`: the bit pattern of -0 is the only NaN, so there is no -0
  * - `finite`: none
  * - `scale`: only an exponent; all ones is NaN; no zero, no sign
  */
@@ -41,7 +41,7 @@ export interface NumberLimits {
   readonly hasNegativeZero: boolean
 }
 
-/** An element type: bits, range, and its names and codes in file formats. A format without the type has no field here. */
+/** A dtype: bits, range, and its names and codes in file formats. The field of a format is absent where it lacks the dtype. */
 export interface DtypeInfo {
   readonly name: Dtype
   /** Bits of one element in storage; 0 for `string`, whose elements have no fixed size. */
@@ -71,29 +71,29 @@ export interface DtypeInfo {
 
 type Row = (typeof DTYPE_TABLE)[number]
 
-/** Canonical name of an element type. Results always have this name. */
+/** Canonical name of a dtype. Results always use this name. */
 export type Dtype = Row[0]
 
 type LowerCaseAlias = Exclude<Row[4] | Row[11][number], Dtype>
 
-/** Another name of an element type, for example `f32` or `half`; upper case is accepted too. */
+/** Alias of a dtype, for example `f32` or `half`; upper case is accepted too. */
 export type DtypeAlias = LowerCaseAlias | Uppercase<Dtype | LowerCaseAlias>
 
-/** What functions accept as an element type. */
+/** The dtype names that functions accept. */
 export type DtypeName = Dtype | DtypeAlias
 
 type RowNamed<Name, R = Row> = R extends Row ? (Name extends R[0] | R[4] | R[11][number] ? R : never) : never
 
-/** The canonical name of what an accepted name stands for: `float16` for `half` and for `F16`. */
+/** The canonical dtype of an accepted name: `float16` for `half` and for `F16`. */
 export type CanonicalDtype<Name extends DtypeName> = Name extends Dtype ? Name : RowNamed<Lowercase<Name>>[0]
 
-/** Canonical names of the element types that safetensors has. */
+/** Canonical names of the dtypes that safetensors supports. */
 export type SafetensorsDtype = Extract<Row, { readonly 9: string }>[0]
 
 /** A float type below 32 bits. */
 export type NarrowFloat = Extract<Row, readonly [string, 4 | 6 | 8 | 16, 'float', ...unknown[]]>[0]
 
-/** All element types by name. */
+/** All dtypes by name. */
 export const DTYPES = Object.fromEntries(DTYPE_TABLE.map((row) => [row[0], infoOf(row)])) as {
   readonly [name in Dtype]: DtypeInfo
 }
@@ -154,7 +154,7 @@ function integerLimits(kind: DtypeKind, bits: number): NumberLimits {
   return { ...own, minPositive: 1, minNormal: 1, hasInfinity: false, hasNaN: false, hasNegativeZero: false }
 }
 
-/** True when `name` is the canonical name of an element type. */
+/** True when `name` is the canonical name of a dtype. */
 export function isDtype(name: unknown): name is Dtype {
   return typeof name === 'string' && Object.hasOwn(DTYPES, name)
 }
@@ -164,7 +164,7 @@ const BY_NAME: ReadonlyMap<string, Dtype> = new Map(
 )
 
 /**
- * The element type of a name or alias, in lower or upper case.
+ * The dtype with this name or alias, in lower or upper case.
  *
  * @throws TileworkError ERR_DTYPE with the nearest names
  */
@@ -177,7 +177,7 @@ export function resolveDtype(name: unknown): Dtype {
     near.length > 0
       ? `did you mean ${near.join(', ')}?`
       : `expected one of: ${Object.keys(DTYPES).join(', ')}`
-  throw new TileworkError('ERR_DTYPE', `unknown element type ${valueText(name)}; ${advice}`)
+  throw new TileworkError('ERR_DTYPE', `unknown dtype ${valueText(name)}; ${advice}`)
 }
 
 /** True for a float type below 32 bits. */
@@ -186,7 +186,7 @@ export function isNarrowFloat(dtype: Dtype): dtype is NarrowFloat {
   return kind === 'float' && bits < 32
 }
 
-/** Whether single elements can be moved: those of 4 bits, and of 8 and more. Others are copied in runs only. */
+/** Whether single elements can be moved: elements of 4, 8 or more bits. Others are copied in runs only. */
 export function isMovable(dtype: Dtype): boolean {
   const { bits } = DTYPES[dtype]
   return bits === 4 || bits >= 8
@@ -197,7 +197,7 @@ export function fieldsOf(dtype: NarrowFloat): FloatFields {
   return DTYPES[dtype].fields!
 }
 
-/** The types that a format has, by its name or code for them. */
+/** The dtypes of a format, by the format's name or code. */
 export function dtypesBy<Key extends 'onnx' | 'btf' | 'tmfile' | 'numpy' | 'safetensors'>(
   format: Key,
 ): ReadonlyMap<NonNullable<DtypeInfo[Key]>, Dtype> {

@@ -32,7 +32,7 @@ export type EncodeOptions = Pick<CastOptions, 'saturate' | 'round'>
 /** Names a value in an error. */
 type Where = () => string
 
-/** The code nearest to `value` in a float type below 32 bits; see the table at the head of this file. */
+/** The bit pattern nearest to `value` in a float type below 32 bits; see the table at the head of this file. */
 export function encodeFloatCode(dtype: NarrowFloat, value: number, options: EncodeOptions = {}): number {
   const fields = fieldsOf(dtype)
   const saturate = (options.saturate ?? true) && fields.bits === 8
@@ -47,7 +47,7 @@ export function encodeFloatCode(dtype: NarrowFloat, value: number, options: Enco
   return isNegative ? magnitude + signBit : magnitude
 }
 
-/** The code of a magnitude with unbounded exponent. Codes grow with values, so a carry of the rounding is correct. */
+/** Bit pattern of a magnitude, with unbounded exponent. Patterns increase with values, so a carry from rounding is correct. */
 function roundMagnitude({ mantissaBits, bias }: FloatFields, magnitude: number): number {
   if (magnitude === 0) return 0
   if (magnitude === Number.POSITIVE_INFINITY) return magnitude
@@ -84,7 +84,7 @@ function overflowCode(fields: FloatFields, limit: number, saturate: boolean): nu
 function nanCode({ bits, mantissaBits, specials }: FloatFields): number {
   const signBit = 2 ** (bits - 1)
   if (specials === 'fn') return signBit - 1
-  // The page of ONNX on float4 says 6, the one on float6 -0.
+  // ONNX specifies 6 for NaN in float4 and -0 in float6, on separate pages.
   if (specials === 'finite') return bits === 4 ? signBit - 1 : signBit
   // A quiet NaN: all exponent bits and the highest mantissa bit.
   return specials === 'ieee' ? signBit - 2 ** (mantissaBits - 1) : signBit
@@ -116,7 +116,7 @@ export function encodeElement(
   value: unknown,
   options: EncodeOptions & { readonly where?: () => string } = {},
 ): void {
-  // A function, because building a text for each element costs more than encoding it.
+  // A function, because building a string for each element costs more than encoding it.
   const where = options.where ?? (() => `value ${index}`)
   const { kind } = DTYPES[dtype]
   if (kind === 'float') encodeFloat(dtype, bytes, index, asNumber(value, where), options)

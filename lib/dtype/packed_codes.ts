@@ -1,10 +1,10 @@
 /**
- * Codes of sub-byte elements in packed storage: element 0 in the lowest bits, without gaps. Codes of 2 and 4 bits share bytes;
- * four of 6 bits are three bytes, and the second and third lie in two bytes each.
+ * Raw bits of sub-byte elements in packed storage: element 0 in the lowest bits, without gaps. Elements of 2 and 4 bits never
+ * cross a byte; four elements of 6 bits occupy three bytes, and the second and third of them cross a byte boundary.
  */
 import { DTYPES, type Dtype } from './dtypes.js'
 
-/** Elements that are whole bytes in every sub-byte type. */
+/** Group size in elements: a group occupies whole bytes in every sub-byte type. */
 const GROUP = 4
 
 /** Bytes of `elements` packed elements. */
@@ -16,18 +16,18 @@ export function packedByteLength(dtype: Dtype, elements: number): number {
   return ((elements - tail) / GROUP) * ((GROUP * bits) / 8) + Math.ceil((tail * bits) / 8)
 }
 
-/** The bits of the last byte of `elements` packed elements that belong to elements; 0xff where they fill it. */
+/** Mask of the used bits in the last byte of `elements` packed elements; 0xff where they fill it. */
 export function lastByteMask(dtype: Dtype, elements: number): number {
   const bits = ((elements % GROUP) * DTYPES[dtype].bits) % 8
   return bits === 0 ? 0xff : 2 ** bits - 1
 }
 
-/** Where an element is in packed storage. */
+/** Location of an element in packed storage. */
 export interface ElementPlace {
   /** Bytes that contain it. */
   readonly start: number
   readonly end: number
-  /** Its position in the elements from `start` on. */
+  /** Index of the element relative to `start`. */
   readonly slot: number
 }
 
@@ -38,7 +38,7 @@ export function placeOf(dtype: Dtype, index: number): ElementPlace {
   return { start, end: start + packedByteLength(dtype, slot + 1), slot }
 }
 
-/** The code of element `index`. @param bits - below 8 */
+/** The raw bits of element `index`. @param bits - below 8 */
 export function codeAt(bits: number, packed: Uint8Array, index: number): number {
   const at = index * bits
   const shift = at % 8
@@ -47,7 +47,7 @@ export function codeAt(bits: number, packed: Uint8Array, index: number): number 
   return ((packed[byte]! | upper) >> shift) & (2 ** bits - 1)
 }
 
-/** Overwrites the code of element `index`; bytes behind the end of `packed` are left out. @param bits - below 8 */
+/** Overwrites the raw bits of element `index`; bytes beyond the end of `packed` are not written. @param bits - below 8 */
 export function storeCode(bits: number, packed: Uint8Array, index: number, code: number): void {
   const at = index * bits
   const shift = at % 8

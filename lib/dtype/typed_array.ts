@@ -1,4 +1,4 @@
-/** The typed array of each element type, so that `toTypedArray` is typed by the dtype of its tensor. */
+/** Maps each dtype to its typed array, so that `toTypedArray` is typed by the dtype of its tensor. */
 import type { Dtype } from './dtypes.js'
 
 /**
@@ -36,8 +36,8 @@ export interface TypedArrayByDtype {
   string: never
 }
 
-/** What `toTypedArray` gives for a tensor of element type `D`. */
+/** The return type of `toTypedArray` for a tensor of dtype `D`. */
 export type TypedArrayOf<D extends Dtype> = TypedArrayByDtype[D]
 
-/** What `toTypedArray` may give. */
+/** Every return type of `toTypedArray`. */
 export type TypedArray = TypedArrayOf<Dtype>

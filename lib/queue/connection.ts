@@ -1,4 +1,4 @@
-/** Connections to Redis or Valkey, and the package that speaks with it, which users install where they need it. */
+/** Connections to Redis or Valkey, by BullMQ and ioredis: optional peer packages that users of the queue install. */
 import type * as BullMq from 'bullmq'
 import type * as IoRedis from 'ioredis'
 import type { Redis } from 'ioredis'
@@ -15,7 +15,7 @@ export interface QueuePlace {
   readonly name?: string
 }
 
-/** A checked place. */
+/** The address of a queue after its check. */
 export interface CheckedPlace {
   readonly name: string
   /** The URL without user and password, for messages. */
@@ -26,13 +26,13 @@ export interface CheckedPlace {
 const DEFAULT_NAME = 'tilework'
 const DEFAULT_PORT = 6379
 
-/** Milliseconds in which the first connection must be there. A later loss is waited for. */
+/** Timeout of the first connection in milliseconds. A connection that is lost later is waited for without a limit. */
 const CONNECT_MS = 5_000
 
-/** Milliseconds for which the first connection may be refused: a server that restarts listens again in less. */
+/** How long in milliseconds a refused first connection is tried again: a server that restarts listens again in less. */
 const REFUSED_MS = 2_000
 
-/** Milliseconds to wait for a server that does not answer, at the end. */
+/** How long in milliseconds `endAfter` waits for a server that does not answer. */
 const CLOSE_MS = 3_000
 
 /** Longest milliseconds between two attempts to connect again. */
@@ -47,7 +47,7 @@ function loadIoRedis(): typeof IoRedis {
   return optionalPeer('ioredis', 'Queues of files')
 }
 
-/** @throws TileworkError ERR_ARGUMENT; no message shows the URL, which may hold a password */
+/** @throws TileworkError ERR_ARGUMENT, without the URL in its message: it may hold a password */
 export function checkPlace(given: QueuePlace): CheckedPlace {
   checkObject(given, 'The queue is { url, name? }')
   const { url: text, name = DEFAULT_NAME } = readInput('The queue', () => ({
@@ -66,7 +66,7 @@ export function checkPlace(given: QueuePlace): CheckedPlace {
   const { hostname, protocol, pathname, search, hash } = url
   const db = /^\/?$/.test(pathname) ? 0 : Number(/^\/(\d{1,5})$/.exec(pathname)?.[1])
   if (Number.isNaN(db) || search !== '' || hash !== '') throw urlError()
-  // Brackets of an IPv6 address belong to the URL.
+  // The brackets of an IPv6 address are syntax of the URL and no part of the address.
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   return {
     name,
@@ -78,7 +78,7 @@ export function checkPlace(given: QueuePlace): CheckedPlace {
       ...(url.username !== '' && { username: decoded(url.username) }),
       ...(url.password !== '' && { password: decoded(url.password) }),
       ...(protocol === 'rediss:' && { tls: { servername: host } }),
-      // Commands wait until the server is back, and are sent again: every one may be repeated.
+      // Commands wait until the server is back and are sent again. All commands used here can be repeated safely.
       maxRetriesPerRequest: null,
       retryStrategy: (times: number) => Math.min(100 * 2 ** Math.min(times, 10), LONGEST_RECONNECT_MS),
     },
@@ -99,8 +99,8 @@ function decoded(text: string): string {
 }
 
 /**
- * The connections of one user of a queue, opened here and not by BullMQ, which waits without an end for a server that does not
- * answer: these can be cut at any time.
+ * The connections of one submitter, worker or controller. They are opened here because BullMQ would wait forever for a server
+ * that does not answer; these can be cut at any time.
  */
 export class Connections {
   readonly #place: CheckedPlace
@@ -111,27 +111,27 @@ export class Connections {
   }
 
   /**
-   * A new connection, when it is there.
+   * Opens a connection and resolves when it is ready.
    *
-   * @throws TileworkError ERR_IO that says why there is none
+   * @throws TileworkError ERR_IO with the reason why the connection failed
    */
   async open(): Promise<Redis> {
     const { Redis: Client } = loadIoRedis()
     const client = this.#keep(new Client(this.#place.connection as object))
-    // BullMQ opens a second one for commands that block.
+    // BullMQ duplicates the connection for blocking commands.
     const duplicate = client.duplicate.bind(client)
     client.duplicate = (options) => this.#keep(duplicate(options))
     await untilReady(client, this.#place)
     return client
   }
 
-  /** Cuts all of them. Commands that wait fail. */
+  /** Cuts all connections. Pending commands fail. */
   end(): void {
     for (const client of this.#clients) client.disconnect()
     this.#clients.clear()
   }
 
-  /** Waits for `closing`, which ends gracefully, and cuts what is left after a time or a failure. */
+  /** Waits for `closing`, a graceful close, for at most `CLOSE_MS`, and then cuts the connections that are still open. */
   async endAfter(closing: Promise<unknown>): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise((resolve) => {
@@ -144,13 +144,13 @@ export class Connections {
 
   #keep(client: Redis): Redis {
     this.#clients.add(client)
-    // Without a listener an error would end the process; it is the reason in `untilReady`, and BullMQ reports it later.
+    // Without a listener an error would end the process. `untilReady` and, later, BullMQ report it.
     client.on('error', () => undefined)
     return client
   }
 }
 
-/** Answers after which another attempt would get the same. */
+/** Errors that another attempt would meet again. */
 const LASTING = /^(WRONGPASS|NOAUTH|NOPERM)|invalid password|DB index is out of range/
 
 async function untilReady(client: Redis, { label }: CheckedPlace): Promise<void> {

@@ -1,4 +1,4 @@
-/** What an operator does with a queue: looks at it, pauses it, empties it. */
+/** Administration of a queue: counts, pause, resume, drain. */
 import type { Queue } from 'bullmq'
 import { checkOptions } from '../caller_input.js'
 import {
@@ -12,33 +12,33 @@ import {
 
 /** Numbers of files by state. */
 export interface QueueCounts {
-  /** Taken by no worker yet. */
+  /** Not taken by a worker yet. */
   readonly waiting: number
-  /** With a worker. */
+  /** Being converted by a worker. */
   readonly active: number
-  /** Waiting for another attempt. */
+  /** Failed, and waiting for the next attempt. */
   readonly delayed: number
-  /** Written, and not collected by their run yet. */
+  /** Converted, but not yet collected by the run that submitted them. */
   readonly completed: number
   readonly failed: number
-  /** Whether workers take nothing. */
+  /** Whether the queue is paused: workers take no files. */
   readonly isPaused: boolean
 }
 
 /** A queue of files. */
 export interface FileQueue {
   counts(): Promise<QueueCounts>
-  /** Workers finish what they have and take nothing more. */
+  /** Workers finish their current files and take no new ones. */
   pause(): Promise<void>
   resume(): Promise<void>
-  /** Removes the files that wait, those for another attempt included. Runs that wait for them submit them again. */
+  /** Removes the waiting and delayed files. Runs that wait for these files submit them again. */
   drain(): Promise<void>
   /** Closes the connection; the queue stays. */
   close(): Promise<void>
 }
 
 /**
- * Opens a queue to look at it and to control it.
+ * Opens a queue for administration.
  *
  * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED without the package bullmq; ERR_IO where the queue cannot be reached
  */

@@ -1,4 +1,4 @@
-/** Converts many files by workers, with the list, the manifest, the reports and the result of `convertMany`. */
+/** Converts many files by workers; the input list, manifest, reports and result are those of `convertMany`. */
 import { checkOptions, readInput } from '../caller_input.js'
 import { whenAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
@@ -24,7 +24,7 @@ import { checkPlace, type QueuePlace } from './connection.js'
 import { JOB_VERSION, type JobData, type JobOptions, jobOptions, sentPath } from './job_data.js'
 import { MAX_ATTEMPTS, MAX_PRIORITY } from './job_policy.js'
 import { failedPair, readFailure, settingsOf, writtenPair } from './job_result.js'
-import { type JobEnd, Submitter } from './submitter.js'
+import { type JobOutcome, Submitter } from './submitter.js'
 import { checkNumber } from './worker_options.js'
 
 export interface QueueOnlyOptions {
@@ -41,8 +41,8 @@ export interface QueueOnlyOptions {
 }
 
 /**
- * Options of `convertQueued`: those of `convertMany` that decide what is written, and those of the queue. How files are read
- * (`open.mode`, `remote` and the like), `device`, and how many at a time are options of each worker.
+ * Options of `convertQueued`: the options of `convertMany` that decide what is written, and the options of the queue. How files
+ * are read (`open.mode`, `remote` and the like), `device` and the number of parallel files are options of each worker.
  */
 export type ConvertQueuedOptions = Omit<ConvertManyOptions, 'jobs'> & QueueOnlyOptions
 
@@ -54,17 +54,17 @@ const QUEUE_OPTIONS = {
 } as const satisfies Record<keyof QueueOnlyOptions, true>
 
 const DEFAULT_WINDOW = 10_000
-/** Jobs of a run in the server's memory, at up to 256 KiB each; a larger number is a mistake. */
+/** Most jobs of a run that the server holds in memory, each of up to 256 KiB; a larger number is a mistake. */
 const MAX_WINDOW = 1_000_000
 
 /**
  * Converts files by the workers of a queue, as `convertMany` does on one machine: the same list, outputs, manifest, reports and
- * result. A run that is stopped takes back what no worker has; what workers finish meanwhile the next run finds.
+ * result. A run that is stopped removes the files that no worker has taken; the next run collects the results of the others.
  *
- * Paths must name the same files on the workers. Two runs with the same target share one job.
+ * A path must name the same file on every worker. Two runs that write the same output share one job.
  *
- * @throws TileworkError as `convertMany`; ERR_UNSUPPORTED for options that are not sent to workers and without the package
- * bullmq; ERR_IO where the queue cannot be reached
+ * @throws TileworkError as `convertMany`; ERR_UNSUPPORTED for options that are not sent to workers and where the package bullmq
+ * is not installed; ERR_IO where the queue cannot be reached
  */
 export async function convertQueued(
   inputs: ConvertInputs,
@@ -89,13 +89,13 @@ export async function convertQueued(
 
 /** Files that `submitFiles` has put into a queue. */
 export interface SubmitSummary {
-  /** Files of the list, those included that the queue had already. */
+  /** Files of the list, including files that were in the queue already. */
   readonly files: number
 }
 
 /**
- * Puts files into a queue and does not wait for them. A later `convertQueued` with the same options collects the results, as
- * long as the server keeps them (seven days). Nothing is skipped and nothing is recorded.
+ * Puts files into a queue and does not wait for them. A later `convertQueued` with the same options collects the results for as
+ * long as the server keeps them (seven days). No file is skipped as done already, and no manifest is written.
  *
  * @throws TileworkError as `convertQueued`
  */
@@ -154,13 +154,13 @@ function jobOf({ input, output }: FilePair, settings: string, options: JobOption
   return { version: JOB_VERSION, input: sentPath(input), output: sentPath(output), settings, options }
 }
 
-/** Has the files of a run converted by workers. */
+/** Performs the conversions of a run by workers. */
 class QueuePerformer {
   readonly #run: ManyRun
   readonly #many: CheckedManyOptions
   readonly #sent: JobOptions
   readonly #stateOf: StateOf
-  /** The pairs in the queue, by what their jobs call the output. */
+  /** The pairs in the queue, by the output path or URL in their jobs. */
   readonly #pairs = new Map<string, FilePair>()
 
   constructor(run: ManyRun, many: CheckedManyOptions, sent: JobOptions) {
@@ -210,7 +210,7 @@ class QueuePerformer {
     this.#pairs.set(data.output, pair)
     try {
       return await this.#finished(
-        await submitter.convert(data, (end) => this.#mayUse(end, pair, data)),
+        await submitter.convert(data, (outcome) => this.#mayUse(outcome, pair, data)),
         pair,
         data,
       )
@@ -221,22 +221,23 @@ class QueuePerformer {
     }
   }
 
-  async #finished(end: JobEnd, pair: FilePair, { input }: JobData): Promise<Finished | undefined> {
-    if (end.kind === 'withdrawn') return undefined
-    if (end.kind === 'failed') return failedPair(readFailure(end.text))
-    const result = isFields(end.result) ? end.result : {}
+  async #finished(outcome: JobOutcome, pair: FilePair, { input }: JobData): Promise<Finished | undefined> {
+    if (outcome.kind === 'withdrawn') return undefined
+    if (outcome.kind === 'failed') return failedPair(readFailure(outcome.text))
+    const result = isFields(outcome.result) ? outcome.result : {}
     const finished = writtenPair(result, pair, notedPath(input))
     if (finished) return finished
     throw new TileworkError(
       'ERR_INTERNAL',
-      'The queue has a result for the file that no worker of this version has written.',
+      'The queue holds a result that no worker of this version has written.',
     )
   }
 
-  /** An end that an earlier run left: a failure is tried again, a result holds while the input is as it was. */
-  async #mayUse(end: JobEnd, pair: FilePair, { settings, input }: JobData): Promise<boolean> {
-    if (end.kind !== 'completed' || settingsOf(end.result) !== settings || this.#many.force) return false
-    const note = writtenPair(end.result, pair, notedPath(input))?.note
+  /** Whether the result of an earlier run may be used: a success while the input is unchanged; a failure is tried again. */
+  async #mayUse(outcome: JobOutcome, pair: FilePair, { settings, input }: JobData): Promise<boolean> {
+    if (outcome.kind !== 'completed' || settingsOf(outcome.result) !== settings || this.#many.force)
+      return false
+    const note = writtenPair(outcome.result, pair, notedPath(input))?.note
     if (!note) return false
     try {
       return await isSameInput(note, pair.input, await this.#stateOf(pair.input), this.#stateOf)

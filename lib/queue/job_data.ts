@@ -1,4 +1,4 @@
-/** What a job says: which file, where to, with which options. Written by the submitter, checked by the worker. */
+/** The data of a job: input, output, options. Written by the submitter, checked by the worker. */
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isUrl } from '../bytes/remote/schemes.js'
@@ -10,28 +10,28 @@ import type { ValueQuantization } from '../pipeline/quantize_tensors.js'
 import {
   count,
   either,
-  extents,
   type FieldRule,
   flag,
   integer,
-  namedExtents,
+  namedShapes,
   type ObjectRules,
   oneOf,
   readFields,
   selectors,
+  shape,
   text,
 } from './job_fields.js'
 
-/** Increased when a worker of an earlier version would do something else with the data. */
+/** Increased when a worker of an earlier version would interpret the data differently. */
 export const JOB_VERSION = 1
 
 /** BullMQ's name of every job. */
 export const JOB_NAME = 'convert'
 
-/** Largest job in bytes of JSON: ten thousand names of tensors fit. */
+/** Largest job in bytes of JSON; enough for ten thousand tensor names. */
 export const MAX_JOB_BYTES = 256 * 1024
 
-/** Options that travel: those that decide the bytes of the output. Settings of machines and secrets stay at the worker. */
+/** Options that are sent to workers: those that decide the bytes of the output. Machine settings and secrets are not sent. */
 export type JobOptions = Pick<
   ConvertOptions,
   | 'tensors'
@@ -61,12 +61,12 @@ export interface JobData {
   readonly input: string
   /** Absolute path, or URL. */
   readonly output: string
-  /** Hash of the options, for the manifest of the submitter. */
+  /** Hash of the options, as in the submitter's manifest. */
   readonly settings: string
   readonly options: JobOptions
 }
 
-/** Longest name of an element type, a format or a message type. */
+/** Longest name of a dtype, a format or a protobuf message type. */
 const MAX_NAME_LENGTH = 64
 /** Longest name of a layout. */
 const MAX_LAYOUT_LENGTH = 256
@@ -84,7 +84,7 @@ const OPEN: ObjectRules<NonNullable<JobOptions['open']>> = {
   required: [],
 }
 
-/** An object whose fields have rules of their own; `readJob` reads it again to name the field. */
+/** An object whose fields have rules of their own. `readJob` checks the fields separately, so that an error names the field. */
 const object: FieldRule = { allowed: 'an object', isAllowed: isFields }
 
 const OPTIONS: ObjectRules<JobOptions> = {
@@ -92,19 +92,19 @@ const OPTIONS: ObjectRules<JobOptions> = {
     tensors: selectors,
     dtype: name,
     layout,
-    lower: extents,
-    upper: extents,
+    lower: shape,
+    upper: shape,
     fromLayout: layout,
-    shape: extents,
-    fromLower: extents,
-    fromUpper: extents,
+    shape,
+    fromLower: shape,
+    fromUpper: shape,
     as: oneOf('weights'),
     format: name,
     weightsOnly: flag,
     keepOldData: flag,
     quantizeTo: object,
     countLosses: flag,
-    inputShapes: namedExtents,
+    inputShapes: namedShapes,
     batch: either(count, text(MAX_LAYOUT_LENGTH)),
     quantized: oneOf('keep', 'dequantize'),
     open: object,
@@ -124,7 +124,7 @@ const DATA: ObjectRules<JobData> = {
 }
 
 /**
- * The data of a job as a worker may use it.
+ * Checks the data of a job.
  *
  * @throws TileworkError ERR_ARGUMENT, ERR_LIMIT
  */
@@ -146,14 +146,14 @@ export function readJob(value: unknown): JobData {
 function checkSize(value: unknown): void {
   const bytes = Buffer.byteLength(JSON.stringify(value) ?? '')
   if (bytes <= MAX_JOB_BYTES) return
-  throw new TileworkError('ERR_LIMIT', `The job has ${bytes} bytes; at most ${MAX_JOB_BYTES} are taken.`)
+  throw new TileworkError('ERR_LIMIT', `The job has ${bytes} bytes; the limit is ${MAX_JOB_BYTES}.`)
 }
 
 /**
- * The options of a run that its jobs carry.
+ * The options of a run that are sent with its jobs.
  *
- * @param options - those of a conversion, undefined ones left out
- * @throws TileworkError ERR_UNSUPPORTED for an option that does not travel
+ * @param options - the options of a conversion; undefined ones are ignored
+ * @throws TileworkError ERR_UNSUPPORTED for an option that is not sent to workers
  */
 export function jobOptions(options: object): JobOptions {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined)
@@ -167,16 +167,16 @@ export function jobOptions(options: object): JobOptions {
 }
 
 function notSent(option: string): TileworkError {
-  const message = `The option ${option} is not sent to workers; each worker has its own settings.`
+  const message = `The option ${option} is not sent to workers; set it on each worker.`
   return new TileworkError('ERR_UNSUPPORTED', message)
 }
 
-/** A path as every machine sees it that has the folder. */
+/** An absolute path or a URL: it names the same file on every machine that mounts the folder at the same path. */
 export function sentPath(path: string): string {
   return isUrl(path) ? path : resolve(path)
 }
 
-/** The id of the job that writes an output: two submissions of one target are one job. */
+/** The id of the job that writes `output`: two submissions with the same output are one job. */
 export function jobId(output: string): string {
   return createHash('sha256').update(output).digest('base64url').slice(0, 22)
 }

@@ -1,5 +1,5 @@
 /**
- * Checks of values that came through Redis: job data on a worker, results at the submitter. Whoever can write to the server can
+ * Checks of untrusted values from Redis: job data on a worker, results at the submitter. Whoever can write to the server can
  * write anything there.
  */
 import { TileworkError } from '../errors.js'
@@ -12,7 +12,7 @@ export interface FieldRule {
   isAllowed(value: unknown): boolean
 }
 
-/** Longest text of a name, a path or a URL, in UTF-16 code units: PATH_MAX of Linux. */
+/** Longest name, path or URL in UTF-16 code units: PATH_MAX of Linux. */
 const MAX_TEXT_LENGTH = 4096
 /** As many tensors as a command line can name. */
 const MAX_LIST_LENGTH = 10_000
@@ -31,9 +31,9 @@ export const oneOf = (...values: readonly unknown[]): FieldRule => ({
 
 export const flag: FieldRule = oneOf(true, false)
 
-export const extents: FieldRule = {
+export const shape: FieldRule = {
   allowed: `a list of up to ${MAX_AXES} whole numbers from 0`,
-  isAllowed: isExtents,
+  isAllowed: isShape,
 }
 
 export const integer: FieldRule = {
@@ -55,11 +55,11 @@ export const selectors: FieldRule = {
     value.every((each) => isCount(each) || each === '' || isText(each, MAX_TEXT_LENGTH)),
 }
 
-/** Extents by name. */
-export const namedExtents: FieldRule = {
+/** Shapes by name. */
+export const namedShapes: FieldRule = {
   allowed: `an object of up to ${MAX_LIST_LENGTH} lists of whole numbers`,
   isAllowed: (value) =>
-    isFields(value) && Object.keys(value).length <= MAX_LIST_LENGTH && Object.values(value).every(isExtents),
+    isFields(value) && Object.keys(value).length <= MAX_LIST_LENGTH && Object.values(value).every(isShape),
 }
 
 export const either = (one: FieldRule, other: FieldRule): FieldRule => ({
@@ -75,7 +75,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-function isExtents(value: unknown): boolean {
+function isShape(value: unknown): boolean {
   return Array.isArray(value) && value.length <= MAX_AXES && value.every(isCount)
 }
 
@@ -86,7 +86,7 @@ export interface ObjectRules<T> {
 }
 
 /**
- * A copy that has the allowed fields and nothing else, not even a prototype's.
+ * A copy with the allowed fields only; inherited fields are not read.
  *
  * @param what - the object in words, for errors
  * @throws TileworkError ERR_ARGUMENT

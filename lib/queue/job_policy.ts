@@ -1,7 +1,7 @@
-/** What BullMQ does with a job: attempts, waits between them, what is kept of finished ones. One place for both sides. */
+/** The BullMQ options of a job (attempts, backoff, retention of results), shared by submitter and worker. */
 import type { JobsOptions } from 'bullmq'
 
-/** Attempts of a file whose failures may pass. Each has the repeated requests of `remote.retries` in it. */
+/** Attempts of a file after transient failures. Each attempt also retries its requests up to `remote.retries` times. */
 export const DEFAULT_ATTEMPTS = 5
 /** With waits that double, more attempts would outlast every disturbance. */
 export const MAX_ATTEMPTS = 100
@@ -29,8 +29,8 @@ interface JobNumbers {
 }
 
 /**
- * Options of a job, for BullMQ in the worker. Those that a job in Redis has are hostile: of them the two numbers are taken,
- * within their bounds.
+ * Options of a job, for BullMQ in the worker. The options stored in Redis are untrusted: only the two numbers are used, clamped
+ * to their bounds.
  */
 export function jobPolicy(given: { readonly attempts?: unknown; readonly priority?: unknown }): JobsOptions {
   return {

@@ -1,4 +1,4 @@
-/** How a file ended, as JSON in Redis: written by the worker, checked by the submitter. */
+/** The result of a file as JSON in Redis: written by the worker, checked by the submitter. */
 import { basename } from 'node:path'
 import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'
 import type { ConvertResult } from '../pipeline/convert.js'
@@ -8,25 +8,25 @@ import type { Finished } from '../pipeline/many/run_pairs.js'
 import { formatByName } from '../pipeline/registry.js'
 import { pathBeside } from '../pipeline/undo.js'
 
-/** A result may list many tensors, and Redis keeps results in memory. Longer ones leave the list out. */
+/** A result may list many tensors, and Redis keeps results in memory. Longer results omit the list. */
 export const MAX_RESULT_BYTES = 64 * 1024
 
-/** Longest message of a failure: a compiler log or the reasons of a graph, bounded because Redis keeps them for days. */
+/** Longest message of a failure, such as a compiler log; bounded because Redis keeps it for days. */
 const MAX_MESSAGE_LENGTH = 4096
 
-/** Lists of a result that come from the file; more entries are not worth their memory. */
+/** Most entries of a list in a result; its length depends on the file. More are not worth their memory. */
 const MAX_ENTRIES = 1000
 
 /** Why a job failed. */
 export interface JobFailure {
   readonly code: ErrorCode
   readonly message: string
-  /** As of `FileOutcome`. */
+  /** As in `FileOutcome`. */
   readonly stage: 'open' | 'convert'
   readonly format?: string
   readonly path?: string
   readonly offset?: number
-  /** Of the job's data; absent where these could not be read. */
+  /** `settings` of the job's data; absent where the data could not be read. */
   readonly settings?: string
 }
 
@@ -37,7 +37,7 @@ export interface JobResult {
   readonly note?: ManifestEntry
 }
 
-/** The result of a job, short enough for Redis, and as JSON holds it. */
+/** The result of a job as JSON values, shortened to `MAX_RESULT_BYTES`. */
 export function shortResult(settings: string, { outcome, note }: Finished): JobResult {
   const { result } = outcome as Extract<Finished['outcome'], { status: 'written' }>
   const short = { settings, result, ...(note && { note }) }
@@ -52,7 +52,7 @@ export function shortResult(settings: string, { outcome, note }: Finished): JobR
   return JSON.parse(JSON.stringify({ ...short, result: { ...rest, ...lists } }, exactNumbers)) as JobResult
 }
 
-/** JSON has no bigint; the few there are say sizes beyond 2^53. */
+/** JSON has no bigint; results use it only for sizes beyond 2^53. */
 function exactNumbers(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
@@ -77,10 +77,10 @@ export function failureText(failure: JobFailure): string {
   return JSON.stringify(failure)
 }
 
-/** BullMQ's own reason for a job whose workers died too often. */
+/** BullMQ's failure reason for a job whose workers died too often. */
 const STALLED = 'job stalled more than allowable limit'
 
-/** The failure behind a text; one that no worker of ours has written becomes ERR_INTERNAL with the text. */
+/** Parses the text of a failure; a text that no tilework worker has written becomes ERR_INTERNAL with that text. */
 export function readFailure(text: string): JobFailure {
   if (text.startsWith(STALLED)) return lostFailure()
   const value = parseJson(text)
@@ -100,20 +100,20 @@ export function readFailure(text: string): JobFailure {
 }
 
 export function lostFailure(settings?: string): JobFailure {
-  const message = 'Every worker that took the file ended without a word while it converted it.'
+  const message = 'Each worker that took the file died while it converted it, without reporting an error.'
   return failureOf(new TileworkError('ERR_WORKER_LOST', message), 'convert', settings)
 }
 
-/** As the same failure on this machine. */
+/** The outcome that `convertMany` reports for the same failure on this machine. */
 export function failedPair({ code, message, stage, format, path, offset }: JobFailure): Finished {
   const place = { ...(format && { format }), ...(path && { path }), ...(offset !== undefined && { offset }) }
   return { outcome: { status: 'failed', stage, error: new TileworkError(code, message, place) } }
 }
 
 /**
- * As the same outcome on this machine, with the paths of the pair: a result decides no path.
+ * The outcome that `convertMany` reports for the same file on this machine. Paths are taken from `pair`, never from the result.
  *
- * @returns undefined for a value that is no result
+ * @returns undefined for anything that is not a result
  */
 export function writtenPair(value: unknown, pair: FilePair, inputPath: string): Finished | undefined {
   if (!isFields(value)) return undefined
@@ -136,7 +136,7 @@ export function writtenPair(value: unknown, pair: FilePair, inputPath: string): 
   }
 }
 
-/** The settings that a result or a failure names. */
+/** `settings` of a result or a failure. */
 export function settingsOf(value: unknown): unknown {
   return isFields(value) ? value.settings : undefined
 }
@@ -167,7 +167,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-/** A list of objects with these texts. */
+/** Whether `value` is a list of objects in which each field of `texts` is a string. */
 function isListOf(value: unknown, texts: readonly string[]): boolean {
   return (
     Array.isArray(value) &&

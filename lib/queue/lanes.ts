@@ -1,12 +1,12 @@
-/** Lets work run side by side, and work under suspicion alone: when the process dies then, it is known what killed it. */
+/** Runs jobs in parallel, and suspects (their previous worker crashed) alone: if the process dies then, the suspect killed it. */
 
-/** A lock for readers and writers: suspects are the writers, and first come, first served. */
+/** A fair (first come, first served) readers-writer lock in which suspects are the writers. */
 export class Lanes {
   #running = 0
   #isAlone = false
   readonly #waiting: { readonly isAlone: boolean; readonly start: () => void }[] = []
 
-  /** Runs `work`, with nothing else at the same time where `isAlone` is true. */
+  /** Runs `work`; where `isAlone` is true, nothing else runs at the same time. */
   async run<T>(isAlone: boolean, work: () => Promise<T>): Promise<T> {
     await new Promise<void>((start) => {
       this.#waiting.push({ isAlone, start })

@@ -1,4 +1,4 @@
-/** What a worker may read and write: the folders and URLs that its user has named, and nothing else that a job may ask for. */
+/** What a worker may read and write: only the folders and URLs that its operator has named, whatever a job requests. */
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { isUrl, remoteUrl } from '../bytes/remote/schemes.js'
@@ -11,7 +11,7 @@ import { valueText } from '../value_text.js'
 export interface ScopeOptions {
   /** Folders, and URLs that end with "/", below which files are read and written. */
   readonly roots: readonly string[]
-  /** Schemes of which any URL is allowed, without the colon. */
+  /** Schemes for which every URL is allowed, without the colon. */
   readonly schemes: readonly string[]
 }
 
@@ -31,12 +31,12 @@ export class Scope {
     if (roots.length + schemes.length > 0) return
     throw new TileworkError(
       'ERR_ARGUMENT',
-      'A worker needs a root or an allowed scheme: without one it may neither read nor write.',
+      'A worker needs at least one root or allowed scheme; without them it may neither read nor write.',
     )
   }
 
   /**
-   * Where to read what a job names.
+   * The path or URL from which an input of a job is read.
    *
    * @throws TileworkError ERR_PATH_ESCAPE
    */
@@ -45,14 +45,14 @@ export class Scope {
   }
 
   /**
-   * Where to write what a job names.
+   * The path or URL to which an output of a job is written.
    *
    * @throws TileworkError ERR_PATH_ESCAPE
    */
   output(name: string): string {
     if (isUrl(name)) return this.#url(name)
     const real = this.#path(name)
-    // Only a link without a target is still one here.
+    // Links are resolved by now, so a path that is still a link has no target.
     if (lstatSync(real, { throwIfNoEntry: false })?.isSymbolicLink())
       throw escapes(name, 'is a link without a target')
     return real
@@ -84,12 +84,12 @@ export class Scope {
 }
 
 function allowedUrl(name: string): URL {
-  if (/^file:/i.test(name)) throw escapes(name, 'is a URL of a file; a job names its path')
+  if (/^file:/i.test(name)) throw escapes(name, 'is a file: URL; a job must name a path')
   const url = remoteUrl(name)
-  if (!url) throw escapes(name, 'is no URL')
+  if (!url) throw escapes(name, 'is not a URL')
   if (url.username !== '' || url.password !== '') throw escapes(urlLabel(url), 'has a user or password')
   if (ENCODED_SEPARATOR.test(url.pathname) || url.pathname.includes('//')) {
-    throw escapes(urlLabel(url), 'has an encoded or an empty name of a folder')
+    throw escapes(urlLabel(url), 'has an encoded separator or dot, or an empty path segment')
   }
   return url
 }
@@ -108,11 +108,11 @@ function urlPrefix(root: string): string {
 
 function checkedScheme(scheme: string): string {
   const name = scheme.replace(/:(\/\/)?$/, '').toLowerCase()
-  // Throws for a scheme that nobody has registered.
+  // Throws for a scheme that is not registered.
   if (name !== 'file' && remoteUrl(`${name}://host/name`)) return name
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${valueText(scheme)} cannot be allowed as a scheme; roots allow folders.`,
+    `${valueText(scheme)} cannot be allowed as a scheme; use roots for folders.`,
   )
 }
 

@@ -1,8 +1,8 @@
 /**
- * The submitter's end of a queue: adds jobs in bulk, and waits for their ends.
+ * The submitting side of a queue: adds jobs in bulk and waits for their results.
  *
- * Ends arrive as events of BullMQ's stream, which is fast and may lose some: it is trimmed, and a server that restarts may
- * forget its last second. So jobs that wait are also looked up, a bounded number at a time; one that is gone is added again.
+ * Results arrive as events of BullMQ's stream, which is fast but may lose some: it is trimmed, and a server that restarts may
+ * lose its last second. So pending jobs are also polled, a bounded number at a time; a job that is gone is added again.
  */
 import type { Queue, QueueEvents } from 'bullmq'
 import type { TileworkError } from '../errors.js'
@@ -13,7 +13,7 @@ import { sentPolicy } from './job_policy.js'
 import { readFailure, settingsOf } from './job_result.js'
 
 /** How a job ended. */
-export type JobEnd =
+export type JobOutcome =
   | { readonly kind: 'completed'; readonly result: unknown }
   | { readonly kind: 'failed'; readonly text: string }
   /** Taken back before a worker had it, or no longer waited for. */
@@ -27,27 +27,27 @@ export interface SubmitterOptions {
 
 interface Pending {
   readonly data: JobData
-  readonly resolve: (end: JobEnd) => void
+  readonly resolve: (outcome: JobOutcome) => void
   readonly reject: (error: TileworkError) => void
-  /** Ends of other runs that came under its id. */
-  otherEnds: number
+  /** Number of results under this id that came from runs with different options. */
+  foreignResults: number
 }
 
-/** Jobs of one command: large enough that the round trip costs little, small enough that workers get their turn. */
+/** Jobs per command: enough that the round trip costs little, few enough that commands of workers are not delayed. */
 const BULK = 500
-/** Jobs looked up at a time, and how often. 2,000 a second cost a server about 1 % of its time. */
+/** Jobs that one poll looks up, and the interval of polls. 2,000 look-ups a second cost a server about 1 % of its time. */
 const LOOKED_UP = 1000
 const LOOK_UP_EVERY_MS = 500
-/** Ids read at a time of the finished jobs that an earlier run left. */
+/** Ids per request when the finished jobs of earlier runs are listed. */
 const PAGE = 5000
-/** Results are removed from the server a moment after they were taken, when the manifest has them. */
+/** Delay before a collected result is removed from the server: by then the manifest has recorded it. */
 const REMOVE_AFTER_MS = 200
 /** Attempts to add jobs that the server refuses, for example because its memory is full, and the longest wait between two. */
 const MAX_REFUSALS = 12
 const LONGEST_WAIT_MS = 10_000
-/** Results of another run with other options for the same target; the next one after these is accepted. */
-const MAX_OTHER_ENDS = 5
-/** Milliseconds to take jobs back from a server that does not answer. */
+/** Results from runs with different options for the same output that are rejected; the next one is accepted. */
+const MAX_FOREIGN_RESULTS = 5
+/** How long in milliseconds `withdraw` waits for a server that does not answer. */
 const WITHDRAW_MS = 3000
 
 export class Submitter {
@@ -57,7 +57,7 @@ export class Submitter {
   readonly #queue: Queue
   readonly #events: QueueEvents
   readonly #pending = new Map<string, Pending>()
-  /** Jobs that an earlier run left finished. */
+  /** Ids of jobs that finished in an earlier run and were not collected. */
   readonly #leftOver = new Set<string>()
   #batch: string[] = []
   #collected: string[] = []
@@ -78,7 +78,7 @@ export class Submitter {
     this.#connections = connections
     this.#queue = queue
     this.#events = events
-    // Lost connections come back by themselves, and lost events are looked up.
+    // ioredis reconnects by itself, and polling finds the results whose events were lost.
     queue.on('error', () => undefined)
     events.on('error', () => undefined)
   }
@@ -102,29 +102,29 @@ export class Submitter {
     }
   }
 
-  /** Jobs that are waited for. */
+  /** Number of pending jobs. */
   get size(): number {
     return this.#pending.size
   }
 
   /**
-   * Adds a job, unless the queue has one with this target, and waits for its end.
+   * Adds a job, unless the queue has a job with the same output, and waits for its result.
    *
-   * @param isEnd - whether an end that an earlier run left may be used
+   * @param mayUse - whether the result of an earlier run may be used
    * @throws TileworkError ERR_IO where the server refuses the job
    */
-  async convert(data: JobData, isEnd: (end: JobEnd) => Promise<boolean>): Promise<JobEnd> {
+  async convert(data: JobData, mayUse: (outcome: JobOutcome) => Promise<boolean>): Promise<JobOutcome> {
     const id = jobId(data.output)
     if (this.#leftOver.delete(id)) {
-      const end = await this.#endOf(id)
-      if (end && (await isEnd(end))) {
+      const outcome = await this.#outcomeOf(id)
+      if (outcome && (await mayUse(outcome))) {
         this.#collected.push(id)
-        return end
+        return outcome
       }
       await this.#queue.remove(id)
     }
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { data, resolve, reject, otherEnds: 0 })
+      this.#pending.set(id, { data, resolve, reject, foreignResults: 0 })
       this.#add(id)
     })
   }
@@ -136,13 +136,13 @@ export class Submitter {
     }
   }
 
-  /** Takes back the jobs that no worker has; those that one has are waited for, or not. */
+  /** Removes the pending jobs that no worker has taken; `waitForActive` also waits for the jobs that a worker has. */
   async withdraw({ waitForActive }: { readonly waitForActive: boolean }): Promise<void> {
     const ids = [...this.#pending.keys()]
     const removal = this.#removeWaiting(ids)
     if (waitForActive) return removal
     await Promise.race([removal.catch(() => undefined), delayed(WITHDRAW_MS)])
-    for (const id of ids) this.#end(id, { kind: 'withdrawn' })
+    for (const id of ids) this.#settle(id, { kind: 'withdrawn' })
   }
 
   async close(): Promise<void> {
@@ -157,10 +157,10 @@ export class Submitter {
   #listen(): void {
     const events = this.#events
     events.on('completed', ({ jobId: id, returnvalue }) =>
-      this.#end(id, { kind: 'completed', result: returnvalue }),
+      this.#settle(id, { kind: 'completed', result: returnvalue }),
     )
     events.on('failed', ({ jobId: id, failedReason }) =>
-      this.#end(id, { kind: 'failed', text: failedReason }),
+      this.#settle(id, { kind: 'failed', text: failedReason }),
     )
     events.on('progress', ({ jobId: id, data }) => {
       const pending = this.#pending.get(id)
@@ -193,7 +193,7 @@ export class Submitter {
     this.#adding = this.#adding.then(async () => {
       for (let start = 0; start < batch.length; start += BULK) {
         const ids = batch.slice(start, start + BULK)
-        // Withdrawn meanwhile.
+        // Jobs that were withdrawn in the meantime are skipped.
         const jobs = ids.flatMap((id) => {
           const pending = this.#pending.get(id)
           return pending ? [{ id, data: pending.data }] : []
@@ -208,7 +208,7 @@ export class Submitter {
     })
   }
 
-  /** A job that the queue has already stays as it is, so a command may be repeated. */
+  /** Adding a job that the queue has already changes nothing, so the command can be repeated safely. */
   async #addBulk(jobs: readonly { readonly id: string; readonly data: JobData }[]): Promise<void> {
     const opts = sentPolicy(this.#options)
     const added = jobs.map(({ id, data }) => ({ name: JOB_NAME, data, opts: { ...opts, jobId: id } }))
@@ -223,16 +223,16 @@ export class Submitter {
     }
   }
 
-  #end(id: string, end: JobEnd): void {
+  #settle(id: string, outcome: JobOutcome): void {
     const pending = this.#pending.get(id)
     if (!pending) return
-    if (!isEndOf(end, pending.data.settings) && pending.otherEnds++ < MAX_OTHER_ENDS) {
+    if (!isOwnOutcome(outcome, pending.data.settings) && pending.foreignResults++ < MAX_FOREIGN_RESULTS) {
       void this.#addAgain(id).catch(() => undefined)
       return
     }
     this.#pending.delete(id)
-    if (end.kind === 'completed') this.#collected.push(id)
-    pending.resolve(end)
+    if (outcome.kind === 'completed') this.#collected.push(id)
+    pending.resolve(outcome)
   }
 
   async #addAgain(id: string): Promise<void> {
@@ -240,8 +240,8 @@ export class Submitter {
     if (this.#pending.has(id)) this.#add(id)
   }
 
-  /** The end of a job that has one; `undefined` otherwise, `null` for a job that is not there. */
-  async #endOf(id: string): Promise<JobEnd | undefined | null> {
+  /** The result of a finished job; `undefined` for an unfinished job, `null` for a job that does not exist. */
+  async #outcomeOf(id: string): Promise<JobOutcome | undefined | null> {
     const job = await this.#queue.getJob(id)
     if (!job) return null
     if (!job.finishedOn) return undefined
@@ -258,14 +258,14 @@ export class Submitter {
     const ids = this.#nextToLookUp()
     await Promise.all(
       ids.map(async (id) => {
-        const end = await this.#endOf(id)
-        if (end) this.#end(id, end)
-        else if (end === null && this.#pending.has(id)) this.#add(id)
+        const outcome = await this.#outcomeOf(id)
+        if (outcome) this.#settle(id, outcome)
+        else if (outcome === null && this.#pending.has(id)) this.#add(id)
       }),
     )
   }
 
-  /** The next jobs in turn; ids that are not added yet wait for theirs. */
+  /** The next pending jobs to poll, round robin; jobs that are not added yet are skipped. */
   #nextToLookUp(): string[] {
     const unsent = new Set(this.#batch)
     const ids: string[] = []
@@ -285,7 +285,7 @@ export class Submitter {
     const ids = this.#collected
     this.#collected = []
     if (ids.length === 0) return
-    // The manifest of a run that has ended has all.
+    // Once the run has ended, its manifest has recorded every result.
     if (!this.#isClosed) await delayed(REMOVE_AFTER_MS)
     for (let start = 0; start < ids.length; start += BULK) {
       await Promise.all(ids.slice(start, start + BULK).map((id) => this.#queue.remove(id)))
@@ -297,19 +297,19 @@ export class Submitter {
     for (let start = 0; start < ids.length; start += BULK) {
       await Promise.all(
         ids.slice(start, start + BULK).map(async (id) => {
-          // 0 where a worker has it.
-          if ((await this.#queue.remove(id)) === 1) this.#end(id, { kind: 'withdrawn' })
+          // `remove` returns 0 for a job that a worker has.
+          if ((await this.#queue.remove(id)) === 1) this.#settle(id, { kind: 'withdrawn' })
         }),
       )
     }
   }
 }
 
-/** False for the end of a job of another run, which had other options. */
-function isEndOf(end: JobEnd, settings: string): boolean {
-  if (end.kind === 'withdrawn') return true
-  const own = end.kind === 'completed' ? settingsOf(end.result) : readFailure(end.text).settings
-  return own === settings || (own === undefined && end.kind === 'failed')
+/** False for a result from a run with different options. */
+function isOwnOutcome(outcome: JobOutcome, settings: string): boolean {
+  if (outcome.kind === 'withdrawn') return true
+  const own = outcome.kind === 'completed' ? settingsOf(outcome.result) : readFailure(outcome.text).settings
+  return own === settings || (own === undefined && outcome.kind === 'failed')
 }
 
 function delayed(milliseconds: number): Promise<void> {

@@ -1,11 +1,11 @@
-/** Which failures are worth another attempt: those whose reason may be gone by then. */
+/** Decides which failures are transient, that is worth another attempt. */
 import { RetryableError } from '../bytes/remote/url_scheme.js'
 import { type ErrorCode, TileworkError } from '../errors.js'
 
-/** Codes whose reason may pass. Damaged bytes, wrong options and missing rights stay as they are. */
+/** Codes of failures that may be transient. Damaged bytes, wrong options and missing permissions are not. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set(['ERR_FILE_CHANGED', 'ERR_IO'])
 
-/** Errors of the system that say something about the file and not about the moment. */
+/** System errors that concern the file itself and would occur again. */
 const LASTING_ERRNO: ReadonlySet<string> = new Set([
   'EACCES',
   'EISDIR',
@@ -17,7 +17,7 @@ const LASTING_ERRNO: ReadonlySet<string> = new Set([
   'EROFS',
 ])
 
-/** Depth at which a chain of causes is no longer followed. */
+/** Longest chain of causes that is followed. */
 const MAX_CAUSES = 8
 
 export function isTransient(error: unknown): boolean {
@@ -38,7 +38,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** A system call or a server that has given an answer which another attempt would get again. */
+/** Whether a system call or a server failed in a way that another attempt would repeat. */
 function isLasting(cause: object): boolean {
   const { code, $metadata } = cause as { code?: unknown; $metadata?: { httpStatusCode?: number } }
   const status = $metadata?.httpStatusCode ?? 0

@@ -1,8 +1,8 @@
 /**
- * A worker: takes files from the queue, converts them within its scope, and reports how each ended.
+ * A worker: takes files from the queue, converts them within its scope, and reports each result.
  *
- * BullMQ does what a queue must do (locks, attempts, waits, files of dead workers); here is what it cannot know: which jobs are
- * allowed, which failures pass, and which file kills its workers.
+ * BullMQ provides the queue (locks, attempts, backoff, recovery of jobs of dead workers). This file adds what BullMQ cannot
+ * know: which jobs are allowed, which failures are transient, and which file crashes its workers.
  */
 import type * as BullMq from 'bullmq'
 import type { Worker as BullWorker, Job } from 'bullmq'
@@ -40,22 +40,22 @@ export interface QueueWorker {
   /** Resolves when the worker has stopped. */
   readonly closed: Promise<void>
   /**
-   * Takes no more files; those in progress may finish within `graceMs` and are handed back after it, without a counted
+   * Takes no more files. Files in progress may finish within `graceMs`; after that they return to the queue without a counted
    * attempt. Resolves when the connections are closed.
    */
   stop(): Promise<void>
 }
 
-/** Times that a file may be alone in a process that dies before it fails. One could be the machine's fault, or an operator's. */
+/** A file fails once this many processes died while they converted it alone. A single death may be the machine's fault. */
 const MAX_DEATHS_ALONE = 3
 
-/** The bound of BullMQ for files of dead workers, which counts every file that was in the process: far above. */
+/** BullMQ's limit of recoveries per job. It also counts the innocent files of a crashed process, so it is set out of reach. */
 const MAX_STALLS = 1000
 
-/** Milliseconds between two reports of the progress of a file. */
+/** Interval of progress reports of a file in milliseconds. */
 const REPORT_EVERY_MS = 1000
 
-/** Milliseconds until BullMQ repeats a command that failed with the connection. */
+/** Milliseconds until BullMQ repeats a command that failed because the connection was lost. */
 const COMMAND_RETRY_MS = 500
 
 /**
@@ -73,11 +73,11 @@ export async function startWorker(options: WorkerOptions): Promise<QueueWorker> 
   return worker
 }
 
-/** What a worker keeps in the progress of a job. */
+/** What a worker stores in the `progress` field of a job. */
 interface JobProgress {
   readonly bytesDone: number
   readonly bytesTotal: number
-  /** Processes that died with nothing but this file in them. */
+  /** Number of processes that died while they converted only this file. */
   readonly deathsAlone: number
 }
 
@@ -88,7 +88,7 @@ class FileWorker implements QueueWorker {
   readonly #connections: Connections
   readonly #lanes = new Lanes()
   readonly #folders = new Set<string>()
-  /** Ends the files in progress. */
+  /** Aborts the conversions in progress. */
   readonly #abort = new AbortController()
   readonly #running = new Set<Promise<unknown>>()
   readonly #bull: BullWorker
@@ -142,7 +142,7 @@ class FileWorker implements QueueWorker {
     await this.#bull.pause(true)
     await settledWithin(this.#running, this.#options.graceMs)
     this.#abort.abort(new Error('The worker stops.'))
-    // A server that does not answer: other workers take its files when their locks end.
+    // If the server does not answer, other workers take these files when the locks expire.
     await this.#connections.endAfter(this.#bull.close())
     this.#setClosed()
   }
@@ -160,9 +160,9 @@ class FileWorker implements QueueWorker {
     }
   }
 
-  /** Runs one job. What is returned or thrown decides with BullMQ where the job goes. */
+  /** Runs one job. The returned value or the thrown error tells BullMQ whether the job is completed, retried or failed. */
   async #process(job: Job, token: string | undefined): Promise<JobResult> {
-    // Whatever the job says of attempts, waits and what is kept: it came through Redis.
+    // The job's own attempts, backoff and retention are untrusted: they come from Redis.
     job.opts = jobPolicy(job.opts)
     const started = performance.now()
     let data: JobData
@@ -215,7 +215,7 @@ class FileWorker implements QueueWorker {
 
   async #convert(job: Job, data: JobData, pair: FilePair): Promise<Finished> {
     const { open: readOptions, remote, maxOutputBytes, scope } = this.#options
-    // Ends this file alone where its output is too large.
+    // Aborts only this file where its output is too large.
     const own = new AbortController()
     const { signal } = own
     let isTooLarge = false
@@ -250,7 +250,7 @@ class FileWorker implements QueueWorker {
             })
           } catch (error) {
             if (!isTooLarge) throw error
-            const message = `The output has more than the ${maxOutputBytes} bytes that this worker writes.`
+            const message = `The output is larger than ${maxOutputBytes} bytes, the limit of this worker.`
             throw new TileworkError('ERR_LIMIT', message, { cause: error })
           }
         },
@@ -261,7 +261,7 @@ class FileWorker implements QueueWorker {
     return finished
   }
 
-  /** Reports the progress of long files; one report a second costs Redis little. */
+  /** Reports the progress of long conversions, once a second at most to limit the load on Redis. */
   #reporter(job: Job): (state: Pick<JobProgress, 'bytesDone' | 'bytesTotal'>) => void {
     let last = performance.now()
     return ({ bytesDone, bytesTotal }) => {
@@ -273,8 +273,8 @@ class FileWorker implements QueueWorker {
   }
 
   /**
-   * A file that was in a process that died is converted alone, and before that it is noted: the note stays where the process
-   * dies again. So the neighbours of a file that kills are not taken for it.
+   * A suspect file (its previous worker crashed) is converted alone, so its neighbours are not blamed. The count of crashes is
+   * stored before the conversion starts: it survives where the process dies again.
    */
   async #countDeath(job: Job, data: JobData, started: number): Promise<void> {
     const deaths = deathsAlone(job)
@@ -291,12 +291,12 @@ class FileWorker implements QueueWorker {
     this.#emit({ kind: 'failed', input, code, message, ms: performance.now() - started, isRetried })
     const { UnrecoverableError } = this.#bullmq
     const error = isLasting ? new UnrecoverableError(failureText(failure)) : new Error(failureText(failure))
-    // Redis would keep it, and it names the folders of this machine.
+    // The stack names folders of this machine, and Redis would keep it.
     delete error.stack
     return error
   }
 
-  /** Back to the front of the queue, with the attempts it had. */
+  /** Returns a job to the front of the queue without counting an attempt. */
   async #handBack(job: Job, { input }: JobData, token: string | undefined): Promise<never> {
     await job.moveToWait(token)
     this.#emit({ kind: 'returned', input: shownName(input) })
@@ -309,7 +309,7 @@ interface Failed {
   readonly failure: JobFailure
   /** By `performance.now()`. */
   readonly started: number
-  /** Whether another attempt would end in the same way. */
+  /** Whether another attempt would fail in the same way. */
   readonly isLasting: boolean
 }
 
@@ -317,7 +317,7 @@ function filesOf({ input, output }: JobData): Pick<JobData, 'input' | 'output'> 
   return { input: shownName(input), output: shownName(output) }
 }
 
-/** The query of a URL may be the right to read. */
+/** Without the query of a URL, which may be an access token. */
 function shownName(name: string): string {
   try {
     return publicName(name)

@@ -16,32 +16,35 @@ export interface WorkerOptions {
   /** Folders, and URLs such as `s3://bucket/models/`, below which files are read and written. Links are resolved first. */
   readonly roots?: readonly string[]
   /**
-   * Schemes of which any URL is read and written, such as `s3`. Of `http` and `https` only hosts with public addresses; a
-   * root allows others.
+   * Schemes for which every URL is read and written, such as `s3`. For `http` and `https` only hosts with public addresses are
+   * allowed; other hosts need a root.
    */
   readonly allowSchemes?: readonly string[]
   /** Files converted at the same time, 1 to 256. Default: 1. */
   readonly jobs?: number
-  /** Files that all workers together start in a time, at most. Every worker must be given the same. */
+  /** Rate limit across all workers: at most `files` are started per `perMilliseconds`. Must be the same for every worker. */
   readonly rate?: { readonly files: number; readonly perMilliseconds: number }
-  /** Milliseconds after which a worker that no longer answers has lost its files. Renewed at half of it. Default: 30,000. */
+  /**
+   * Milliseconds after which the lock of a worker on its files expires; it is renewed at half of the time. When a worker dies,
+   * others take its files after this time. Default: 30,000.
+   */
   readonly lockMs?: number
-  /** Milliseconds that `stop` lets files in progress finish before it hands them back. Default: 5,000. */
+  /** Milliseconds that `stop` waits for files in progress before it returns them to the queue. Default: 5,000. */
   readonly graceMs?: number
   /** Bytes of the largest output that a job may write. Default: 1 TiB. */
   readonly maxOutputBytes?: number
   readonly open?: WorkerReadOptions
-  /** Settings of this machine for URLs; jobs have none. */
+  /** Settings for URLs on this machine; jobs cannot set them. */
   readonly remote?: RemoteOptions
   /** Stops the worker as `stop` does. */
   readonly signal?: AbortSignal
-  /** Called for what happens, for logs and metrics. */
+  /** Called for each event, for logs and metrics. */
   readonly onEvent?: (event: WorkerEvent) => void
 }
 
 /**
- * What happens in a worker. URLs are without user, password and query. Milliseconds are of this worker; `waitedMs` is since
- * the file was submitted or returned.
+ * An event of a worker. URLs have no user, password and query. Durations are measured by this worker; `waitedMs` is the time
+ * since the file was submitted or returned.
  */
 export type WorkerEvent =
   | { readonly kind: 'started'; readonly input: string; readonly waitedMs: number }
@@ -61,11 +64,11 @@ export type WorkerEvent =
       /** Whether the file is tried again. */
       readonly isRetried: boolean
     }
-  /** Handed back unfinished, because the worker stops. */
+  /** Returned to the queue unfinished because the worker stops. */
   | { readonly kind: 'returned'; readonly input: string }
-  /** Files that other workers lost and this one has put back. */
+  /** Files of dead workers that this worker has returned to the queue. */
   | { readonly kind: 'recovered'; readonly files: number }
-  /** The connection is lost, or a command failed. The worker goes on. */
+  /** The connection was lost or a command failed. The worker continues. */
   | { readonly kind: 'trouble'; readonly message: string }
 
 export interface CheckedWorkerOptions extends WorkerOptions {
@@ -96,7 +99,7 @@ const READ_NAMES: readonly (keyof WorkerReadOptions)[] = ['mode', 'guard', 'syml
 
 /** A mistyped number would open more files than a process may have. */
 const MAX_WORKER_JOBS = 256
-/** Below, a pause of the process would lose its files. */
+/** With a shorter lock, a pause of the process would lose its files. */
 const MIN_LOCK_MS = 1000
 /** A day: a longer time is a mistake of unit. */
 const MAX_MS = 24 * 3600 * 1000
@@ -139,5 +142,5 @@ export function checkNumber(name: string, value: unknown, min: number, max: numb
 
 function textList(name: string, value: unknown = []): readonly string[] {
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value
-  throw new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(value)}; it must be a list of texts.`)
+  throw new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(value)}; it must be a list of strings.`)
 }

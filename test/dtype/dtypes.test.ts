@@ -155,15 +155,15 @@ describe('aliases', () => {
   })
 
   it.each([
-    ['flot32', 'unknown element type "flot32"; did you mean float32, float64, float16?'],
-    ['int', 'unknown element type "int"; did you mean int8, int16, int32?'],
-    ['bfloat', 'unknown element type "bfloat"; did you mean bfloat16'],
-    ['quaternion', 'unknown element type "quaternion"; expected one of: float32, float64, '],
-    ['', 'unknown element type ""; expected one of: float32'],
-    [7, 'unknown element type 7; expected one of: float32'],
-    [undefined, 'unknown element type undefined; expected one of: float32'],
-    ['__proto__', 'unknown element type "__proto__"; expected one of: float32'],
-    ['x'.repeat(1000), `unknown element type "${'x'.repeat(40)}"; expected one of: float32`],
+    ['flot32', 'unknown dtype "flot32"; did you mean float32, float64, float16?'],
+    ['int', 'unknown dtype "int"; did you mean int8, int16, int32?'],
+    ['bfloat', 'unknown dtype "bfloat"; did you mean bfloat16'],
+    ['quaternion', 'unknown dtype "quaternion"; expected one of: float32, float64, '],
+    ['', 'unknown dtype ""; expected one of: float32'],
+    [7, 'unknown dtype 7; expected one of: float32'],
+    [undefined, 'unknown dtype undefined; expected one of: float32'],
+    ['__proto__', 'unknown dtype "__proto__"; expected one of: float32'],
+    ['x'.repeat(1000), `unknown dtype "${'x'.repeat(40)}"; expected one of: float32`],
   ])('%j is rejected with the nearest names', (name, message) => {
     const error = { code: 'ERR_DTYPE', message: expect.stringContaining(message) as string }
     expect(() => resolveDtype(name)).toThrow(expect.objectContaining(error))

@@ -1,4 +1,4 @@
-/** Blobs under `az://container/key`, by the Azure SDK. Uploads stage blocks, and a list of them at the end makes the blob. */
+/** Blobs under `az://container/key`, by the Azure SDK. Uploads stage blocks; committing their list creates the blob. */
 import { randomUUID } from 'node:crypto'
 import type * as Azure from '@azure/storage-blob'
 import { TileworkError } from '../../errors.js'
@@ -38,14 +38,14 @@ interface AzureSettings {
 const clients = new Clients<Client>()
 
 function clientOf(sdk: Sdk, { az, timeout }: CheckedRemoteOptions): Client {
-  // A client of the caller's; its class may have been loaded a second time.
+  // The caller's client, known by a method: `instanceof` fails where the SDK is loaded twice.
   if (az && 'getContainerClient' in az) return az as Client
   return clients.get(az, (settings) => newClient(sdk, settingsOf(settings), timeout))
 }
 
 function settingsOf(given: AzureSettings): AzureSettings {
   const { env } = process
-  // Settings of the caller are complete: an account of theirs never gets a key of the environment.
+  // The caller's settings are never completed from the environment: its key may belong to another account.
   if (Object.keys(given).length > 0) return given
   const settings = {
     connectionString: env.AZURE_STORAGE_CONNECTION_STRING,
@@ -58,7 +58,7 @@ function settingsOf(given: AzureSettings): AzureSettings {
 
 function newClient(sdk: Sdk, settings: AzureSettings, timeout: number): Client {
   const { connectionString, account, accountKey, sasToken } = settings
-  // Requests are repeated by tilework, which also sees a response that is cut.
+  // tilework repeats requests itself, because it also notices a truncated response.
   const options = { retryOptions: { maxTries: 1, tryTimeoutInMs: timeout } }
   if (connectionString !== undefined) {
     return sdk.BlobServiceClient.fromConnectionString(connectionString, options)
@@ -76,12 +76,12 @@ function newClient(sdk: Sdk, settings: AzureSettings, timeout: number): Client {
   if (accountKey === undefined)
     return new sdk.BlobServiceClient(url, settings.credential ?? identity(), options)
   if (account === undefined) {
-    throw new TileworkError('ERR_ARGUMENT', 'remote.az.accountKey needs the name of the account.')
+    throw new TileworkError('ERR_ARGUMENT', 'remote.az.accountKey needs remote.az.account.')
   }
   return new sdk.BlobServiceClient(url, new sdk.StorageSharedKeyCredential(account, accountKey), options)
 }
 
-/** The chain of credentials of Azure: environment, workload and managed identity, `az login`. */
+/** Azure's default credential chain: environment, workload identity, managed identity, `az login`. */
 function identity(): Azure.AnonymousCredential {
   type Identity = { readonly DefaultAzureCredential: new () => Azure.AnonymousCredential }
   const sdk = optionalPeer<Identity>('@azure/identity', 'URLs of az: without a key or a SAS token')
@@ -113,9 +113,9 @@ class AzureObject implements StoredObject {
     await this.#client.upload(bytes, bytes.byteLength, this.#abort)
   }
 
-  /** Blocks that no list names are not visible; Azure removes them after a week, and has no request for it. */
+  /** Blocks that were never committed are invisible. Azure deletes them after a week; no request deletes them earlier. */
   async begin(byteLength: number): Promise<RemoteUpload> {
-    // Of two uploads of one blob each has its own blocks; all names of a blob need the same length.
+    // A unique prefix separates the blocks of concurrent uploads. Azure requires block names of equal length within a blob.
     const upload = randomUUID()
     const names: string[] = []
     return {
@@ -136,7 +136,7 @@ class AzureObject implements StoredObject {
 /** What the SDK throws. */
 interface AzureError {
   readonly name?: string
-  /** The first line says what is wrong, others which request it was. */
+  /** The first line describes the error, the others the request. */
   readonly message?: string
   readonly code?: string
   readonly statusCode?: number

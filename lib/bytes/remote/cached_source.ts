@@ -1,7 +1,7 @@
 /**
- * Reads of a remote object: small ones through a bounded cache of blocks, neighbours in one request, with growing read-ahead
- * where they are sequential, and parallel requests where the reader has said what it will read; large ones as parallel requests
- * that pass the cache by.
+ * Reads of a remote object. Small reads go through a bounded cache of blocks: adjacent blocks share a request, sequential reads
+ * get growing read-ahead, and prefetch hints are loaded by parallel requests. Large reads are split into parallel requests that
+ * bypass the cache.
  */
 import { Allowance } from '../allowance.js'
 import { checkRange, checkReturned, closedError } from '../check_range.js'
@@ -12,31 +12,31 @@ import type { CheckedRemoteOptions } from './remote_options.js'
 import { withRetries } from './retry.js'
 import type { RemoteObject } from './url_scheme.js'
 
-/** Bytes of a block: a header between two payloads costs one or two. */
+/** Bytes of a block: a header between two payloads fits into one or two blocks. */
 export const BLOCK_BYTES = 16 * 1024
 
 /**
- * Bytes of the smallest request where nobody has said what is read next: with the 30 to 100 ms that a request takes whatever its
- * size, a connection of 10 to 40 Mbit/s loads this much in the same time.
+ * Bytes of the smallest request without a prefetch hint. A request has a latency of 30 to 100 ms whatever its size; a connection
+ * of 10 to 40 Mbit/s loads this much in the same time.
  */
 export const MIN_REQUEST_BYTES = 128 * 1024
 const MIN_REQUEST_BLOCKS = MIN_REQUEST_BYTES / BLOCK_BYTES
 
-/** Reads of this size pass the cache by: payloads are read once. */
+/** Reads of this size or more bypass the cache: payloads are read once. */
 const DIRECT_BYTES = 2 * 1024 ** 2
 
-/** Smallest request that a large read is divided into, so that all connections are used: smaller ones cost more than they save. */
+/** Smallest part of a large read that is split over the connections; smaller parts cost more than they save. */
 const MIN_PART_BYTES = 1024 ** 2
-/** Largest request that a large read is divided into: what a failure repeats. */
+/** Largest part of a large read: a failure repeats one part. */
 const MAX_PART_BYTES = 8 * 1024 ** 2
 
-/** Blocks that a sequential reader gets ahead at most: 8 MiB. */
+/** Most blocks of read-ahead for a sequential reader: 8 MiB. */
 const MAX_AHEAD_BLOCKS = 512
 
-/** Blocks of one request for expected reads at most: 1 MiB. */
+/** Most blocks of one prefetch request: 1 MiB. */
 const MAX_RUN_BLOCKS = 64
 
-/** Requests for expected reads ahead of the reader, for each connection: while one is used, the next is under way. */
+/** Prefetch requests per connection: while one is consumed, the next is in flight. */
 const RUNS_PER_CONNECTION = 2
 
 /** Blocks `[first, behind)`. */
@@ -52,13 +52,13 @@ export class CachedSource implements ByteSource, ReadsAhead {
   readonly #object: RemoteObject
   readonly #options: CheckedRemoteOptions
   readonly #requests: Allowance
-  /** Blocks by number, the one that was not used for longest first. */
+  /** Blocks by number, least recently used first. */
   readonly #blocks = new Map<number, Promise<Uint8Array>>()
   readonly #maxBlocks: number
   /** The block after the last read, and how many to read ahead from there. */
   #next = 0
   #ahead = 0
-  /** What the reader will want, and what was asked for of it and is not reached yet. */
+  /** Runs of blocks still to prefetch, and the requested runs that the reader has not reached yet. */
   #expected: Iterator<Run> | undefined
   #runs: Run[] = []
   #closed = false
@@ -123,7 +123,7 @@ export class CachedSource implements ByteSource, ReadsAhead {
     }
   }
 
-  /** Parallel requests for what lies between the blocks of the cache at both ends, such as the first block of the object. */
+  /** Copies cached blocks at both ends, such as the first block of the object, and requests the rest in parallel. */
   async #readDirect(start: number, bytes: Uint8Array): Promise<void> {
     const [from, to] = await this.#copyCachedEnds(start, bytes)
     const each = Math.ceil((to - from) / this.#options.connections)
@@ -176,7 +176,7 @@ export class CachedSource implements ByteSource, ReadsAhead {
     return bytes
   }
 
-  /** The blocks `first` to `last`; those that are missing are asked for, neighbours together. */
+  /** The blocks `first` to `last`; missing ones are requested, adjacent ones together. */
   #blocksOf(first: number, last: number): Promise<Uint8Array>[] {
     const isSequential = first === this.#next || first === this.#next - 1
     this.#next = last + 1
@@ -198,7 +198,7 @@ export class CachedSource implements ByteSource, ReadsAhead {
     return blocks
   }
 
-  /** One request for the blocks from `first` to before `behind`, and for those that a sequential reader wants next. */
+  /** One request for the blocks `[first, behind)`, and for the read-ahead of a sequential reader. */
   #load(first: number, behind: number, isSequential: boolean): Promise<Uint8Array>[] {
     if (isSequential) {
       this.#ahead = Math.min(Math.max(this.#ahead * 2, MIN_REQUEST_BLOCKS), MAX_AHEAD_BLOCKS, this.#maxBlocks)
@@ -211,7 +211,7 @@ export class CachedSource implements ByteSource, ReadsAhead {
     return this.#loadRun({ first, behind: end })
   }
 
-  /** Keeps requests for expected reads ahead of a reader that is at block `at`. */
+  /** Keeps prefetch requests in flight ahead of a reader that is at block `at`. */
   #loadExpected(at: number): void {
     this.#runs = this.#runs.filter(({ behind }) => behind > at)
     const maxRuns = RUNS_PER_CONNECTION * this.#options.connections
@@ -231,11 +231,11 @@ export class CachedSource implements ByteSource, ReadsAhead {
     }
   }
 
-  /** One request for blocks, which the cache gets. */
+  /** One request for a run of blocks, which are put into the cache. */
   #loadRun({ first, behind }: Run): Promise<Uint8Array>[] {
     const bytes = this.#request(first * BLOCK_BYTES, Math.min(behind * BLOCK_BYTES, this.byteLength))
     return Array.from({ length: behind - first }, (_, index) => {
-      // A copy: a part of the response would keep all of it in memory.
+      // A copy: a view would keep the whole response in memory.
       const block = bytes.then((all) => all.slice(index * BLOCK_BYTES, (index + 1) * BLOCK_BYTES))
       block.catch(() => {
         if (this.#blocks.get(first + index) === block) this.#blocks.delete(first + index)
@@ -269,7 +269,7 @@ export class CachedSource implements ByteSource, ReadsAhead {
   }
 }
 
-/** The blocks of expected reads, neighbours together where what lies between them costs less than a request. */
+/** The blocks of expected reads, merged into runs where loading the gap between them costs less than a request. */
 function* runsOf({ starts, byteLength }: ExpectedReads, sourceBytes: number): Generator<Run, undefined> {
   const blockCount = Math.ceil(sourceBytes / BLOCK_BYTES)
   let run: Run | undefined

@@ -25,9 +25,9 @@ const loadSdk = (): Sdk => optionalPeer('@google-cloud/storage', 'URLs of gs:')
 const clients = new Clients<Gcs.Storage>()
 
 function clientOf({ Storage }: Sdk, { gs, timeout }: CheckedRemoteOptions): Gcs.Storage {
-  // A client of the caller's; its class may have been loaded a second time.
+  // The caller's client, known by a method: `instanceof` fails where the SDK is loaded twice.
   if (gs && 'bucket' in gs) return gs as Gcs.Storage
-  // Requests are repeated by tilework, which also sees a response that is cut.
+  // tilework repeats requests itself, because it also notices a truncated response.
   const ours = { timeout, retryOptions: { autoRetry: false, maxRetries: 0 } }
   return clients.get(gs, (settings) => new Storage({ ...ours, ...settings }))
 }
@@ -53,7 +53,7 @@ class GcsObject implements StoredObject {
     const bytes = await bodyOf(stream, end - start, this.#options.signal)
     if (headers['content-encoding'] === 'gzip') {
       const message =
-        'The object is stored with the content-encoding gzip; its ranges are not those of the file.'
+        'The object is stored with content-encoding gzip, so its byte ranges are not ranges of the file.'
       throw new TileworkError('ERR_UNSUPPORTED', message)
     }
     return { bytes, contentRange: headers['content-range'], version: headers['x-goog-generation'] }
@@ -77,7 +77,7 @@ class GcsObject implements StoredObject {
   }
 }
 
-/** The SDK gives the body of the response as message, which may be a page. */
+/** The SDK uses the body of the response as message, which may be a whole HTML page. */
 const MAX_MESSAGE_CHARACTERS = 300
 
 /** What the SDK throws. */

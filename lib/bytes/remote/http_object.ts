@@ -1,6 +1,6 @@
 /**
- * Objects under `https:` and `http:` URLs, read by range requests (RFC 9110, section 14). All requests ask for the version
- * that the first one found, by its entity tag or its time.
+ * Objects under `https:` and `http:` URLs, read by range requests (RFC 9110, section 14). Every request is conditional on the
+ * version that the first response had, by its entity tag or its last-modified time.
  */
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
@@ -60,7 +60,7 @@ export async function openHttpObject(
   }
 }
 
-/** The object of a server that ignores ranges: the first answer is all of it. */
+/** The object of a server that ignores ranges: the first response is the whole object. */
 function receivedObject(
   connection: HttpConnection,
   bytes: Uint8Array,
@@ -112,7 +112,7 @@ class HttpObject implements RemoteObject {
 
 /** What identifies the version of an object. */
 class Version {
-  /** Headers that let the server refuse (412) where the object has changed. */
+  /** Headers that make the server respond 412 where the object has changed. */
   readonly conditions: Record<string, string>
   /** The tag, or else the time. */
   readonly name: string | undefined
@@ -139,7 +139,7 @@ class HttpConnection {
   readonly #options: CheckedRemoteOptions
   readonly #original: URL
   readonly #guard: RedirectGuard
-  /** Kept for one object, because its sockets obey the rules for its redirects. */
+  /** Agents per object, because sockets must not be shared with objects that have other redirect rules. */
   readonly #agents = {
     'http:': new http.Agent({ keepAlive: true }),
     'https:': new https.Agent({ keepAlive: true }),
@@ -155,10 +155,10 @@ class HttpConnection {
     this.#guard = new RedirectGuard(url, options)
   }
 
-  /** Asks for a range; the status of the answer is 206, or 200 where the server ignored the range of a first request. */
+  /** Requests a range; the status of the response is 206, or 200 where the server ignored the range of the first request. */
   async get(request: RangeRequest): Promise<Answer> {
     const answer = await this.#follow(request)
-    // The target of a redirect is often signed for minutes only.
+    // The signed target of a redirect often expires after minutes, so the original URL is tried again.
     if (answer.status < 400 || this.#current === this.#original) return this.#checked(answer)
     this.#current = this.#original
     return this.#checked(await this.#follow(request))
@@ -181,7 +181,7 @@ class HttpConnection {
   #checked(answer: Answer): Answer {
     const { status, headers } = answer
     if (status === 206 || status === 200) return answer
-    // The answer for the first bytes of an empty object (RFC 9110, section 15.5.17).
+    // The response for the first bytes of an empty object (RFC 9110, section 15.5.17).
     if (status === 416 && headers['content-range'] === 'bytes */0') {
       return { status: 200, headers, bytes: new Uint8Array(0) }
     }
@@ -211,16 +211,16 @@ class HttpConnection {
           'accept-encoding': 'identity',
           range: `bytes=${start}-${end - 1}`,
         },
-        // From the look-up of the name on; `request.setTimeout` starts when the connection is there.
+        // This option covers the DNS lookup too; `request.setTimeout` starts only when the socket is connected.
         timeout,
         ...this.#guard.connectOptions(url),
       })
-      // Not by the option of a request, which adds a listener each time: Node warns of more than ten.
+      // Not by the `signal` option of a request: it adds a listener per request, and Node warns above ten.
       const unsubscribe = signal && whenAborted(signal, () => request.destroy(new Error('aborted')))
       request.on('close', () => unsubscribe?.())
       const fail = (error: Error): void => reject(retryable(error))
       request.on('error', fail)
-      request.on('timeout', () => request.destroy(new RetryableError(`no byte came for ${timeout} ms`)))
+      request.on('timeout', () => request.destroy(new RetryableError(`no data for ${timeout} ms`)))
       request.on('response', (response) => receiveAnswer(response, range).then(resolve, fail))
       request.end()
     })
@@ -242,18 +242,18 @@ interface RangeRequest {
   /** First byte, and the one after the last. */
   readonly range: readonly [number, number]
   readonly headers?: Record<string, string>
-  /** A server that ignores the range may send the object. */
+  /** Whether a response with the whole object is accepted, from a server that ignores ranges. */
   readonly takesWhole?: boolean
 }
 
-/** The body of an answer: the range that was asked for, or where it is wanted the object. Others need no body. */
+/** Receives the body of a response with the requested range or, with `takesWhole`, the object; other bodies are discarded. */
 async function receiveAnswer(
   response: IncomingMessage,
   { range: [start, end], takesWhole = false }: RangeRequest,
 ): Promise<Answer> {
   const { statusCode: status = 0, headers } = response
   if (status !== 206 && !(status === 200 && takesWhole)) {
-    // Reading a short body keeps the connection; a long or endless one is not worth it.
+    // Reading a short body to its end keeps the connection reusable; a long or endless body is not worth it.
     if (Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= MAX_DISCARDED_BYTES)
       response.resume()
     else response.destroy()
@@ -264,7 +264,7 @@ async function receiveAnswer(
     response.destroy()
     throw new TileworkError(
       'ERR_UNSUPPORTED',
-      `The server sends the object with the content-encoding ${valueText(encoding)}; its ranges are not those of the file.`,
+      `The server sends the object with the content-encoding ${valueText(encoding)}, so its byte ranges are not ranges of the file.`,
     )
   }
   const bytes = await receiveBytes(response, status === 206 ? end - start : DEFAULT_INPUT_BYTES)
@@ -277,7 +277,7 @@ async function receiveAnswer(
 async function receiveBytes(response: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
   const announced = Number(response.headers['content-length'] ?? 0)
   const tooLong = (): TileworkError =>
-    new TileworkError('ERR_LIMIT', `The response has more than the ${maxBytes} bytes that are taken for it.`)
+    new TileworkError('ERR_LIMIT', `The response is larger than the limit of ${maxBytes} bytes.`)
   if (announced > maxBytes) {
     response.destroy()
     throw tooLong()
@@ -285,7 +285,7 @@ async function receiveBytes(response: IncomingMessage, maxBytes: number): Promis
   const bytes = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined
   const chunks: Uint8Array[] = []
   let length = 0
-  // Not by `for await`, which takes longer for each chunk than copying it.
+  // Not `for await`: its overhead per chunk exceeds the time of the copy.
   response.on('data', (chunk: Uint8Array) => {
     if (length + chunk.byteLength > (bytes?.byteLength ?? maxBytes)) {
       response.destroy(tooLong())
@@ -299,7 +299,7 @@ async function receiveBytes(response: IncomingMessage, maxBytes: number): Promis
   return bytes ? bytes.subarray(0, length) : Buffer.concat(chunks, length)
 }
 
-/** The length of the object, after a check that the answer is the range that starts at `start`. */
+/** The length of the object, after a check that the response is the range that starts at `start`. */
 function totalOf(
   { 'content-range': text }: IncomingHttpHeaders,
   bytes: Uint8Array,
@@ -313,11 +313,11 @@ function totalOf(
   throw new TileworkError('ERR_IO', `${label}: ${message}`, { path: label })
 }
 
-/** What is wrong with the header `content-range` of an answer to a range. */
+/** Describes what is wrong with the header `content-range` of a response. */
 function rangeFault(text: string | undefined): string {
-  if (text === undefined) return 'no content-range, which says what they are'
+  if (text === undefined) return 'no content-range header'
   const reason = /\/\*$/.test(text)
-    ? ', which does not say the length of the object'
+    ? ', which lacks the length of the object'
     : '; it must be "bytes FIRST-LAST/LENGTH"'
   return `the content-range ${valueText(text)}${reason}`
 }
@@ -326,11 +326,11 @@ function changedError(label: string): TileworkError {
   return new TileworkError('ERR_FILE_CHANGED', `${label} has changed since it was opened.`, { path: label })
 }
 
-/** Broken connections may pass; unknown names, wrong certificates and what this process decided do not. */
+/** Marks a broken connection as retryable. Unknown hosts, invalid certificates and this process's own decisions are not. */
 function retryable(error: Error): Error {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined || !RETRYABLE_CODES.has(code)) return error
-  // Node's whole message for a response that is cut.
+  // 'aborted' is all that Node reports for a truncated response.
   const message =
     error.message === 'aborted' ? 'the connection was closed before the end of the response' : error.message
   return new RetryableError(message, { cause: error })
@@ -343,7 +343,7 @@ function waitOf({ 'retry-after': text }: IncomingHttpHeaders): number {
   return wait > 0 ? wait : 0
 }
 
-/** One spelling of each name, so that those of tilework win. */
+/** Lower-case names, so that tilework's own headers override the caller's whatever their case. */
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }

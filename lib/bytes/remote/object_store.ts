@@ -1,6 +1,6 @@
 /**
- * Objects of stores with uploads in parts, by the SDK of each store. An SDK is an adapter of a few requests; how objects are
- * opened, which failures may pass, and which uploads are one request is the same for all stores and is here.
+ * Objects of cloud stores, by the SDK of each store. An adapter maps a few requests to an SDK; this file has what is the same
+ * for all stores: opening objects, deciding which failures are transient, and single-request or multipart uploads.
  */
 import type { Readable } from 'node:stream'
 import { throwIfAborted, whenAborted } from '../../cancel.js'
@@ -16,10 +16,10 @@ import {
   urlLabel,
 } from './url_scheme.js'
 
-/** Bytes of the parts of an upload, and of the largest object that is uploaded by one request. A multiple of 256 KiB. */
+/** Part size of multipart uploads, and the largest object that is uploaded by one request. A multiple of 256 KiB. */
 export const PART_BYTES = 8 * 1024 ** 2
 
-/** Bytes of an object, with what the store says of it. */
+/** A range of an object's bytes, with the store's metadata. */
 export interface StoredRange {
   readonly bytes: Uint8Array
   /** The header `content-range`. */
@@ -28,15 +28,15 @@ export interface StoredRange {
   readonly version: string | undefined
 }
 
-/** An object as an SDK reaches it. Each method is one request, and throws what the SDK throws. */
+/** An object, accessed through an SDK. Each method is one request, and throws what the SDK throws. */
 export interface StoredObject {
-  /** Bytes `[start, end)`, or fewer at the end of the object; of `version` where one is given. */
+  /** Bytes `[start, end)`, or fewer at the end of the object; of the given `version` if any. */
   get(start: number, end: number, version?: string): Promise<StoredRange>
-  /** Length of the object in bytes; asked where it has no first byte. */
+  /** Length of the object in bytes; requested only where the first byte cannot be read, that is for empty objects. */
   length(): Promise<number | undefined>
   /** Writes the object. */
   put(bytes: Uint8Array): Promise<void>
-  /** Starts an upload in parts. */
+  /** Starts a multipart upload. */
   begin(byteLength: number): Promise<RemoteUpload>
 }
 
@@ -46,7 +46,7 @@ export interface StoreAdapter {
   connect(place: StorePlace, options: CheckedRemoteOptions): StoredObject
   /** The objects whose keys start with the key of `place`. */
   list(place: StorePlace, options: CheckedRemoteOptions): AsyncIterable<ListedKey>
-  /** What an error of the SDK means. */
+  /** Interprets an error of the SDK. */
   failureOf(error: unknown): StoreFailure
 }
 
@@ -56,9 +56,9 @@ export interface ListedKey {
 }
 
 export interface StoreFailure {
-  /** Status of the response; undefined where there was none. */
+  /** HTTP status; undefined without a response. */
   readonly status: number | undefined
-  /** True where the connection failed, so that the next one may succeed. */
+  /** Whether the connection failed, so that another attempt may succeed. */
   readonly isConnection: boolean
   /** Name and message. */
   readonly text: string
@@ -79,7 +79,7 @@ function storePlace(url: URL): StorePlace {
   throw noObject(url)
 }
 
-/** As `storePlace`, and the key may be empty. */
+/** As `storePlace`, but the key may be empty. */
 function storePrefix(url: URL): StorePlace {
   const label = urlLabel(url)
   if (url.hostname === '') throw noObject(url)
@@ -102,7 +102,7 @@ function objectUrl(url: URL, key: string): URL {
   return object
 }
 
-/** Keys may hold any character, and a URL spells some of them with "%". */
+/** Keys may contain any character; a URL percent-encodes some. */
 function decodeKey(key: string, label: string): string {
   try {
     return decodeURIComponent(key)
@@ -131,12 +131,9 @@ export async function bodyOf(
     for await (const chunk of stream as AsyncIterable<Uint8Array>) {
       chunks.push(chunk)
       length += chunk.byteLength
-      // Leaving the loop destroys the response.
+      // An error in this loop destroys the response.
       if (length > maxBytes) {
-        throw new TileworkError(
-          'ERR_LIMIT',
-          `The response has more than the ${maxBytes} bytes that were asked for.`,
-        )
+        throw new TileworkError('ERR_LIMIT', `The response is larger than the ${maxBytes} requested bytes.`)
       }
     }
   } catch (error) {
@@ -149,7 +146,8 @@ export async function bodyOf(
 }
 
 /**
- * One client for all objects with the same settings object, or without one: each looks for credentials and keeps connections.
+ * Caches one client per settings object, and one for the default settings: each client looks up credentials and keeps
+ * connections.
  */
 export class Clients<Client> {
   readonly #known = new WeakMap<object, Client>()
@@ -203,7 +201,7 @@ class Requests {
     this.object = adapter.connect(place, options)
   }
 
-  /** @param ofVersion - the request is for a known version, so that an absent object is one that changed */
+  /** @param ofVersion - whether the request names a version, so that "not found" means that the object has changed */
   async attempt<T>(request: (object: StoredObject) => Promise<T>, ofVersion = false): Promise<T> {
     try {
       return await request(this.object)
@@ -233,14 +231,14 @@ async function openStored(requests: Requests, headBytes: number): Promise<Remote
   }
 }
 
-/** No range of an empty object can be satisfied. */
+/** Handles status 416: no range of an empty object is satisfiable. */
 async function emptyObject(requests: Requests, error: Error): Promise<StoredRange> {
   if (requests.adapter.failureOf(error.cause ?? error).status !== 416) throw error
   if ((await requests.attempt((object) => object.length())) !== 0) throw error
   return { bytes: new Uint8Array(0), contentRange: undefined, version: undefined }
 }
 
-/** Starts an upload: in parts, or for a small object by one request. */
+/** Starts an upload: multipart, or by one request for a small object. */
 async function createStored(requests: Requests, byteLength: number): Promise<RemoteUpload> {
   if (byteLength <= PART_BYTES) return singleUpload(requests)
   const upload = await requests.attempt((object) => object.begin(byteLength))

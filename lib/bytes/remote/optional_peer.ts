@@ -1,4 +1,4 @@
-/** Packages that a user installs only for what needs them. */
+/** Loads optional peer packages, which users install only for the features that need them. */
 import { join } from 'node:path'
 import { TileworkError } from '../../errors.js'
 import { codeFolders } from '../../package_root.js'

@@ -1,4 +1,4 @@
-/** Decides where redirects may lead, by name and, when the connection is made, by address. */
+/** Decides where redirects may lead: by host name first, and by address when the connection is made. */
 import dns, { type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { TileworkError } from '../../errors.js'
@@ -25,13 +25,13 @@ export class RedirectGuard {
   }
 
   /**
-   * The URL that an answer redirects to.
+   * The URL that a response redirects to.
    *
-   * @throws TileworkError ERR_IO for a location that is no HTTP URL or not allowed
+   * @throws TileworkError ERR_IO for a location that is not an HTTP URL or not allowed
    */
   target(from: URL, location: string | undefined, label: string): URL {
     if (location === undefined || !URL.canParse(location, from.href)) {
-      throw refused(label, 'the redirect leads to no URL')
+      throw refused(label, 'the redirect has no valid URL')
     }
     const target = new URL(location, from)
     const { protocol } = target
@@ -56,7 +56,7 @@ export class RedirectGuard {
     return target
   }
 
-  /** Options of a request: names of other hosts must have public addresses only, also when they are asked for again. */
+  /** Options of a request. They allow only public addresses for other hosts, at every DNS lookup. */
   connectOptions(url: URL): { readonly lookup?: LookupFunction } {
     const isChecked = this.#isPublicOnly || (this.#policy === 'public' && url.host !== this.#original.host)
     if (!isChecked) return {}
@@ -71,7 +71,7 @@ export class RedirectGuard {
 
 type AddressError = (label: string, address: string) => TileworkError
 
-/** Checks a host that is an address: no name is looked up for it. */
+/** Checks a host that is an IP address, for which there is no DNS lookup. */
 function checkAddress(url: URL, errorOf: AddressError): void {
   const address = hostAddress(url)
   if (isIP(address) !== 0 && !isPublicAddress(address)) throw errorOf(urlLabel(url), address)
@@ -82,7 +82,7 @@ function hostAddress({ hostname }: URL): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
 }
 
-/** The connection is made to the addresses that were checked, so that a second answer of the name server is never used. */
+/** Connects to the checked addresses themselves: a second DNS answer could differ (DNS rebinding). */
 function lookUpPublic(
   name: string,
   options: LookupOptions,

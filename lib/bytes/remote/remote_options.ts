@@ -14,8 +14,8 @@ export interface RemoteOptions {
   /** Headers of each HTTP request, such as `authorization`. A redirect to another host does not get them. */
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Default `same-host`: who answers a URL must not choose what else this process asks. Model hubs that redirect to a
-   * content network need `public`.
+   * Default `same-host`: a server must not choose which other hosts this process contacts. Model hubs that redirect to a
+   * content delivery network need `public`.
    */
   readonly redirects?: RedirectPolicy
   /**
@@ -25,13 +25,13 @@ export interface RemoteOptions {
   readonly addresses?: 'any' | 'public'
   /** Milliseconds without a byte after which a request has failed. Default 30,000. */
   readonly timeout?: number
-  /** How often a request is repeated after a failure that may pass: 408, 425, 429, 5xx, a broken connection. Default 5. */
+  /** How often a request is repeated after a transient failure: 408, 425, 429, 5xx, a broken connection. Default 5. */
   readonly retries?: number
-  /** Requests at the same time for one object. Default 6, as browsers do. */
+  /** Parallel requests for one object. Default 6, as in browsers. */
   readonly connections?: number
-  /** Memory for blocks that were read, for each object. Default 64 MiB. */
+  /** Bytes of the block cache of each object. Default 64 MiB. */
   readonly cacheBytes?: number
-  /** Ends every request of the open file with ERR_ABORTED. */
+  /** Aborts all requests of the open file with ERR_ABORTED. */
   readonly signal?: AbortSignal
   /** An `S3Client` of `@aws-sdk/client-s3`, or its settings, such as `region`, `endpoint`, `credentials`. */
   readonly s3?: object
@@ -44,7 +44,7 @@ export interface RemoteOptions {
   readonly az?: object
 }
 
-/** All options that have a default, with it. */
+/** Options with their defaults. */
 export interface CheckedRemoteOptions extends RemoteOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly redirects: RedirectPolicy
@@ -65,7 +65,7 @@ const DEFAULTS = {
   cacheBytes: 64 * 1024 ** 2,
 } as const satisfies RemoteOptions
 
-/** Upper bounds that no use needs; a larger number is a mistake of unit. */
+/** Upper bounds beyond any real use: a larger number is probably in the wrong unit. */
 const UPPER_BOUNDS = {
   // setTimeout takes 31 bits.
   timeout: 2 ** 31 - 1,

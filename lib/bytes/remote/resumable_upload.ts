@@ -1,6 +1,6 @@
 /**
- * The resumable uploads of Google Cloud Storage, by their session URL, which is its own permission: parts one after the
- * other, each answered with status 308 until the last one makes the object (Cloud Storage, "Perform resumable uploads").
+ * Resumable uploads of Google Cloud Storage, by their session URL, which needs no further credentials. Parts are sent one after
+ * the other; each gets status 308 until the last one creates the object (Cloud Storage, "Perform resumable uploads").
  */
 import { TileworkError } from '../../errors.js'
 import { RETRYABLE_STATUS } from './retry.js'
@@ -41,12 +41,12 @@ export class ResumableUpload implements RemoteUpload {
   }
 
   async abort(): Promise<void> {
-    // Without the signal: what was begun must be removed after it too.
+    // Without the signal: an aborted upload must be removed too.
     const { status } = await fetch(this.#session, { method: 'DELETE' })
     if (RETRYABLE_STATUS.has(status)) throw new RetryableError(`the response has status ${status}`)
   }
 
-  /** Sends what the store does not have of the bytes that start at `at`. */
+  /** Sends the bytes from `at` on that the store does not have yet. */
   async #send(at: number, bytes: Uint8Array): Promise<void> {
     const end = at + bytes.byteLength
     if (!this.#isKnown) await this.#put(`bytes */${this.#byteLength}`)
@@ -54,13 +54,13 @@ export class ResumableUpload implements RemoteUpload {
       if (this.#stored < at) {
         throw new TileworkError(
           'ERR_IO',
-          `The store has lost what was uploaded from byte ${this.#stored} on.`,
+          `The store has lost the uploaded bytes from offset ${this.#stored} on.`,
         )
       }
       const before = this.#stored
       const range = `bytes ${before}-${end - 1}/${this.#byteLength}`
       await this.#put(range, bytes.subarray(before - at))
-      if (this.#stored === before) throw new RetryableError('the store has taken none of a part')
+      if (this.#stored === before) throw new RetryableError('the store accepted no byte of a part')
     }
   }
 
@@ -69,7 +69,7 @@ export class ResumableUpload implements RemoteUpload {
     const response = await fetch(this.#session, {
       method: 'PUT',
       headers: { 'content-range': range },
-      // 308 is no redirect here.
+      // Here 308 means "resume incomplete", not a redirect.
       redirect: 'manual',
       ...(body && { body: body as Uint8Array<ArrayBuffer> }),
       ...(this.#signal && { signal: this.#signal }),
@@ -87,7 +87,7 @@ export class ResumableUpload implements RemoteUpload {
   }
 }
 
-/** What went wrong; `fetch` itself only says that it failed. */
+/** The cause of a failed `fetch`; its own message is only "fetch failed". */
 function causeText({ cause, message }: Error): string {
   return cause instanceof Error ? cause.message : message
 }

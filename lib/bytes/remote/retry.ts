@@ -1,4 +1,4 @@
-/** Repeats requests that failed for a reason that may pass. */
+/** Repeats requests after transient failures, with exponential backoff. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
@@ -9,15 +9,15 @@ import { RetryableError } from './url_scheme.js'
 /** Statuses after which the same request may succeed. */
 export const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 
-/** Milliseconds of the first wait at most; each further one at most twice as long. */
+/** Bound of the first wait in milliseconds; the bound doubles with each further wait. */
 const FIRST_WAIT = 100
 const LONGEST_WAIT = 10_000
-/** Milliseconds that a server may make us wait by Retry-After. */
+/** Longest Retry-After in milliseconds that is honoured. */
 const LONGEST_ASKED_WAIT = 60_000
 
 /**
  * Runs `request`, and again after each RetryableError. Each wait is random between 0 and its bound ("full jitter"), so that
- * many clients of one server do not come back at the same moment.
+ * many clients of one server do not retry at the same moment.
  *
  * @throws TileworkError ERR_IO after the last attempt; ERR_ABORTED; at once for every other error
  */

@@ -1,4 +1,4 @@
-/** Objects under `s3:` URLs, by the AWS SDK: its chain of credentials, its settings from the environment. */
+/** Objects under `s3:` URLs, by the AWS SDK with its credential chain and its settings from the environment. */
 import type * as S3 from '@aws-sdk/client-s3'
 import {
   Clients,
@@ -30,9 +30,9 @@ function loadSdk(): Sdk {
 const clients = new Clients<S3Client>()
 
 function clientOf({ S3Client }: Sdk, { s3, timeout }: CheckedRemoteOptions): S3Client {
-  // A client of the caller's; its class may have been loaded a second time.
+  // The caller's client, known by a method: `instanceof` fails where the SDK is loaded twice.
   if (s3 && 'send' in s3) return s3 as S3Client
-  // Requests are repeated by tilework, which also sees a response that is cut.
+  // tilework repeats requests itself, because it also notices a truncated response.
   const requestHandler = { requestTimeout: timeout, connectionTimeout: timeout, throwOnRequestTimeout: true }
   return clients.get(s3, (settings) => new S3Client({ maxAttempts: 1, requestHandler, ...settings }))
 }
@@ -90,7 +90,7 @@ class S3Object implements StoredObject {
         const Parts = tags.map((ETag, index) => ({ ETag, PartNumber: index + 1 }))
         await this.#send(new sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }))
       },
-      // Without the signal: what was begun must be removed after it too.
+      // Without the signal: an aborted upload must be removed too.
       abort: async () => {
         await this.#client.send(new sdk.AbortMultipartUploadCommand(upload))
       },
@@ -106,7 +106,7 @@ interface SdkError {
   readonly $metadata?: { readonly httpStatusCode?: number; readonly attempts?: number }
 }
 
-/** What to do where the SDK only says what is missing. */
+/** Advice for errors in which the SDK only names what is missing. */
 function adviceOf({ name, message = '' }: SdkError): string {
   if (/region is missing/i.test(message)) {
     return '; set AWS_REGION, or region in the profile or in remote: { s3: { region } }'
@@ -119,7 +119,7 @@ function failureOf(error: unknown): StoreFailure {
   const { name, message, code, $metadata } = error as SdkError
   return {
     status: $metadata?.httpStatusCode,
-    // Where the SDK has no credentials or no region, there is no code.
+    // Errors about missing credentials or a missing region have no code.
     isConnection: code !== undefined || name === 'TimeoutError',
     text: `${name}: ${message}${adviceOf(error as SdkError)}`,
   }

@@ -1,4 +1,4 @@
-/** The schemes of URLs that `open` and `save` take, those of tilework and those that a program adds. */
+/** The URL schemes of `open` and `save`: built-in ones and those that a program registers. */
 import { checkObject, readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
@@ -16,7 +16,7 @@ import {
   urlLabel,
 } from './url_scheme.js'
 
-/** Loaded where they are used: most programs never do, and the modules of Node for HTTP are a tenth of the time to start. */
+/** Loaded on first use: most programs never need it, and Node's HTTP modules take a tenth of the start-up time. */
 const loadHttp = () => import('./http_object.js')
 const http: UrlScheme = {
   open: async (url, options, headBytes) =>
@@ -31,7 +31,7 @@ const schemes = new Map<string, UrlScheme>([
   ['az', storeScheme(async () => (await import('./azure_object.js')).azureStore)],
 ])
 
-/** RFC 3986, section 3.1, with two characters or more: one is a drive of Windows. */
+/** RFC 3986, section 3.1, but with at least two characters: a single letter is a Windows drive. */
 const SCHEME = /^[a-z][a-z0-9+.-]+$/
 
 /**
@@ -58,39 +58,39 @@ export function registerScheme(name: string, scheme: UrlScheme): void {
       `The scheme ${name} needs the method open; create and list must be methods.`,
     )
   }
-  // Called on the object, as methods of a class need.
+  // The object itself is kept, so that its methods are called with their `this`.
   schemes.set(name, scheme)
 }
 
 /** The scheme of a URL with an authority, `scheme://`. */
 const URL_START = /^([a-z][a-z0-9+.-]+):\/\//i
 
-/** True for text that is a URL and no path, `file:` included. */
+/** True for a URL, `file:` included; false for a path. */
 export function isUrl(text: string): boolean {
   return URL_START.test(text)
 }
 
 /**
- * The URL that an input is, where it is not that of a file.
+ * The URL of a remote input; undefined for a path or a `file:` URL.
  *
- * @throws TileworkError ERR_ARGUMENT for a scheme that nobody has registered
+ * @throws TileworkError ERR_ARGUMENT for an unknown scheme
  */
 export function remoteUrl(input: string | URL): URL | undefined {
   const text = typeof input === 'string' ? input : input.href
   const name = URL_START.exec(text)?.[1]?.toLowerCase()
   if (name === undefined || name === 'file') return undefined
-  // Errors do not show the text: it may hold a password, or a signature.
+  // Errors do not show the URL: it may contain a password or a signature.
   if (!URL.canParse(text)) throw new TileworkError('ERR_ARGUMENT', `The ${name}: URL is not valid.`)
   if (schemes.has(name)) return new URL(text)
   const known = [...schemes.keys()].map((each) => `${each}:`).join(', ')
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `A URL of ${name}: has an unknown scheme; known are file:, ${known}. registerScheme adds one.`,
+    `Unknown URL scheme ${name}:; known are file:, ${known}. registerScheme adds one.`,
   )
 }
 
 /**
- * The URL of a file that another file names, in the same folder. The query stays: it may be the right to read.
+ * The URL of a file in the same folder that another file names. The query is kept: it may be an access token.
  *
  * @throws TileworkError ERR_PATH_ESCAPE
  */
@@ -100,8 +100,8 @@ export function siblingUrl(url: URL, name: string): URL {
   try {
     sibling.pathname = folder + encodedPath(name)
   } catch (cause) {
-    // A lone surrogate.
-    throw new TileworkError('ERR_PATH_ESCAPE', `${JSON.stringify(name)} is no name of a file.`, {
+    // `encodedPath` throws for a lone surrogate.
+    throw new TileworkError('ERR_PATH_ESCAPE', `${JSON.stringify(name)} is not a file name.`, {
       path: name,
       cause,
     })
@@ -123,10 +123,7 @@ export async function createRemote(
   const label = urlLabel(url)
   const scheme = schemes.get(url.protocol.slice(0, -1))!
   if (!scheme.create) {
-    throw new TileworkError(
-      'ERR_UNSUPPORTED',
-      `${label}: objects of ${url.protocol} can be read and not written.`,
-    )
+    throw new TileworkError('ERR_UNSUPPORTED', `${label}: objects of ${url.protocol} are read-only.`)
   }
   return withRetries(label, options, () => scheme.create!(url, options, byteLength))
 }
@@ -144,7 +141,7 @@ export async function openRemote(url: URL, given: RemoteOptions | undefined): Pr
 export function listRemote(prefix: URL, options: CheckedRemoteOptions): AsyncIterable<ListedObject> {
   const scheme = schemes.get(prefix.protocol.slice(0, -1))!
   if (scheme.list) return scheme.list(prefix, options)
-  const message = `${urlLabel(prefix)}: objects of ${prefix.protocol} cannot be listed; name each.`
+  const message = `${urlLabel(prefix)}: objects of ${prefix.protocol} cannot be listed; name each object.`
   throw new TileworkError('ERR_UNSUPPORTED', message)
 }
 

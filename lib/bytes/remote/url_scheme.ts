@@ -1,4 +1,4 @@
-/** What a URL scheme must be able to do. One request for each call: caching, retries and parallel requests are not its matter. */
+/** The interface of a URL scheme. Each call is one request; caching, retries and parallel requests are done by the caller. */
 import type { ByteSource } from '../source.js'
 import type { RemoteOptions } from './remote_options.js'
 
@@ -6,21 +6,21 @@ import type { RemoteOptions } from './remote_options.js'
 export interface RemoteObject extends Pick<ByteSource, 'byteLength' | 'label' | 'close'> {
   /** Bytes `[start, end)` of the version that was opened. ERR_FILE_CHANGED where that version is gone. */
   read(start: number, end: number): Promise<Uint8Array>
-  /** First bytes that came with the length, so that they need no request of their own. */
+  /** First bytes, where the request for the length has returned them: they need no further request. */
   readonly head?: Uint8Array
-  /** What identifies the version: an entity tag, a generation, a time. Runs over many objects skip one that has the same. */
+  /** Identifies the version: an entity tag, a generation, a time. Runs over many objects skip unchanged ones by it. */
   readonly version?: string
 }
 
 /** An object that is being written, part by part. Nothing is visible under its URL before `commit`. */
 export interface RemoteUpload {
-  /** Bytes of each part but the last. */
+  /** Size of each part in bytes; the last one may be smaller. */
   readonly partBytes: number
-  /** Parts on their way at one time at most, where the store needs fewer than `remote.connections`; 1 for parts in order. */
+  /** Most parallel parts, where the store allows fewer than `remote.connections`; 1 for parts that must come in order. */
   readonly connections?: number
-  /** Uploads part `index`, counted from 0. Parts may be uploaded at the same time, and again after a failure. */
+  /** Uploads part `index`, counted from 0. Parts may be uploaded in parallel, and again after a failure. */
   writePart(index: number, bytes: Uint8Array): Promise<void>
-  /** Makes the object visible, whole. */
+  /** Makes the complete object visible. */
   commit(): Promise<void>
   /** Removes the parts. */
   abort(): Promise<void>
@@ -29,28 +29,28 @@ export interface RemoteUpload {
 /** How `open` and `save` handle URLs of a scheme. */
 export interface UrlScheme {
   /**
-   * Opens an object. Throw a `RetryableError` for a failure that may pass; any other error ends the work.
+   * Opens an object. Throw a `RetryableError` for a transient failure; any other error is final.
    *
-   * @param headBytes - number of first bytes that will be needed
+   * @param headBytes - number of bytes at the start of the object that will be read
    */
   open(url: URL, options: RemoteOptions, headBytes: number): Promise<RemoteObject>
-  /** Starts an object of `byteLength` bytes. Absent where the scheme cannot write. */
+  /** Starts an upload of `byteLength` bytes. Absent where the scheme cannot write. */
   create?(url: URL, options: RemoteOptions, byteLength: number): Promise<RemoteUpload>
   /** The objects whose URLs start with `prefix`, in any order. Absent where the scheme cannot list. */
   list?(prefix: URL, options: RemoteOptions): AsyncIterable<ListedObject>
 }
 
-/** An object that a scheme has listed. */
+/** An object as a scheme lists it. */
 export interface ListedObject {
   readonly url: URL
   /** Length in bytes. */
   readonly byteLength: number
 }
 
-/** A failure that may pass: the request is repeated. */
+/** A transient failure: the request is repeated. */
 export class RetryableError extends Error {
   override readonly name = 'RetryableError'
-  /** Milliseconds to wait at least, as the server asks. */
+  /** Milliseconds to wait at least, as requested by the server. */
   readonly wait: number
 
   /** @param options - `wait`: milliseconds to wait at least */

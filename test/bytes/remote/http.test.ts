@@ -340,7 +340,7 @@ describe('redirects', () => {
     ['http://169.254.169.254/latest/meta-data', /not a public address/],
     ['file:///etc/passwd', /the scheme "file:"/],
     ['data:,x', /the scheme "data:"/],
-    ['http://[/?signature=secret', /leads to no URL\.$/],
+    ['http://[/?signature=secret', /has no valid URL\.$/],
   ])('to %s are refused with "public"', async (location, message) => {
     redirect(location)
     await expect(open(server.url('/a'), { remote: { redirects: 'public', retries: 0 } })).rejects.toThrow(
@@ -420,7 +420,7 @@ describe('hostile answers', () => {
       response.writeHead(206, { 'content-range': 'bytes 0-4/*' }).end('12345')
       return true
     }
-    await expect(open(server.url('/a'))).rejects.toThrow(/which does not say the length of the object\.$/)
+    await expect(open(server.url('/a'))).rejects.toThrow(/which lacks the length of the object\.$/)
   })
 
   it('headers of a caller cannot add others, and headers without end are not received', async () => {

@@ -124,7 +124,7 @@ it.each([
     'ERR_UNSUPPORTED',
     /need the package @azure\/identity: npm install @azure\/identity$/,
   ],
-  [{ az: { url: 'http://127.0.0.1:1/x', accountKey: 'a' } }, 'ERR_ARGUMENT', /needs the name of the account/],
+  [{ az: { url: 'http://127.0.0.1:1/x', accountKey: 'a' } }, 'ERR_ARGUMENT', /needs remote\.az\.account\.$/],
 ])('settings of az: that are not enough: %j', async (remote, code, message) => {
   vi.stubEnv('AZURE_STORAGE_CONNECTION_STRING', '')
   vi.stubEnv('AZURE_STORAGE_ACCOUNT', '')
