@@ -5,6 +5,7 @@
 
 #include "arguments.h"
 #include "block_codes.h"
+#include "blocks.h"
 #include "cpu/features.h"
 #include "cpu/isa.h"
 #include "dlpack.h"
@@ -123,6 +124,9 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("clipMagnitudes", Napi::Function::New<clip_magnitudes>(env, "clipMagnitudes"));
   exports.Set("quantizeBlocks", Napi::Function::New<quantize_blocks>(env, "quantizeBlocks"));
   exports.Set("quantizeBnb4", Napi::Function::New<quantize_bnb4>(env, "quantizeBnb4"));
+  exports.Set("decodeBlocks", Napi::Function::New<decode_blocks>(env, "decodeBlocks"));
+  exports.Set("encodeBlocks", Napi::Function::New<encode_blocks>(env, "encodeBlocks"));
+  exports.Set("blockKernel", Napi::Function::New<block_kernel>(env, "blockKernel"));
   exports.Set("createDifferences", Napi::Function::New<DifferencesObject::create>(env, "createDifferences"));
   exports.Set("extendBlockRanges", Napi::Function::New<extend_block_ranges>(env, "extendBlockRanges"));
   exports.Set("poolCells", Napi::Function::New<pool_cells>(env, "poolCells"));

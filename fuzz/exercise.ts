@@ -77,6 +77,7 @@ async function use(
     if (!tensor.hasData || (size ?? 0) > MAX_VALUE_BYTES) continue
     if (tensor.kind === 'string') await outcome(() => tensor.strings())
     else if (tensor.kind === 'sparse') await outcome(() => tensor.toDense({ maxBytes: MAX_VALUE_BYTES }))
+    else if (tensor.kind === 'block') await outcome(() => tensor.toTypedArray())
     else await readDense(tensor, outcome)
   }
   const { onnx, tmfile } = file

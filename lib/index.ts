@@ -18,6 +18,8 @@ export type { ByteRange, ByteSource } from './bytes/source.js'
 export { type Device, type DeviceChoice, devices } from './device/devices.js'
 export { onDevice } from './device/on_device.js'
 export { type BitOrder, swapBitOrder } from './dtype/bit_order.js'
+export type { BlockDtype, BlockDtypeInfo } from './dtype/block_types.js'
+export { BLOCK_DTYPES } from './dtype/block_types.js'
 export type { CastOptions } from './dtype/cast_step.js'
 export {
   DTYPES,
@@ -43,6 +45,17 @@ export {
 } from './errors.js'
 export type { BtfWriteOptions } from './formats/btf/index.js'
 export type { TensorList } from './formats/format.js'
+export type {
+  GgufArray,
+  GgufMetadata,
+  GgufModel,
+  GgufNumbers,
+  GgufOptions,
+  GgufValue,
+  GgufValueInput,
+  GgufValueType,
+  GgufWriteOptions,
+} from './formats/gguf/index.js'
 export type { InputLimits as Limits } from './formats/limits.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
@@ -111,6 +124,7 @@ export {
   type Input,
   type OpenFile,
   type OpenFileFields,
+  type OpenGguf,
   type OpenOnnx,
   type OpenOptions,
   type OpenTensorFile,
@@ -138,11 +152,13 @@ export {
 } from './tensor/adapters.js'
 export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
+export type { BlockNumbers } from './tensor/block_tensor.js'
 export { cast } from './tensor/cast.js'
 export { type CastLosses, castLosses } from './tensor/cast_losses.js'
 export { type ConcatOptions, concat, stack } from './tensor/concat.js'
 export { type DigestOptions, digest } from './tensor/digest.js'
 export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
+export { QUANTIZED_BLOCK_DTYPES, type QuantizedBlockDtype } from './tensor/encode_blocks.js'
 export { explain, type TensorExplanation } from './tensor/explain.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export {
@@ -164,7 +180,13 @@ export {
   quantizationParameters,
   type RangeOptions,
 } from './tensor/quantization_range.js'
-export { type DequantizeOptions, dequantize, type QuantizeOptions, quantize } from './tensor/quantize.js'
+export {
+  type BlockDequantizeOptions,
+  type DequantizeOptions,
+  dequantize,
+  type QuantizeOptions,
+  quantize,
+} from './tensor/quantize.js'
 export type { AxisRange, AxisRangeList, SliceRange } from './tensor/region.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'
 export { slice } from './tensor/slice.js'
@@ -173,7 +195,9 @@ export { split } from './tensor/split.js'
 export { type Histogram, type StatsOptions, stats, type TensorStatistics } from './tensor/stats.js'
 export { type StringTensorOptions, stringTensor } from './tensor/string_list.js'
 export type {
+  AnyTensor,
   BitsOptions,
+  BlockTensor,
   DenseStorage,
   DenseTensor,
   SparseEntry,

@@ -15,9 +15,11 @@ mkdirSync(folder, { recursive: true })
 
 const { ERROR_CODES } = await table('lib/error_codes.ts')
 const { DTYPE_TABLE } = await table('lib/dtype/dtype_table.ts')
+const { BLOCK_TYPE_TABLE } = await table('lib/dtype/block_type_table.ts')
 const limits = { ...(await table('lib/layout/limits.ts')), ...(await table('lib/native/limits.ts')) }
 write('error_codes.h', errorCodes(Object.keys(ERROR_CODES)))
 write('dtypes.def', dtypes(DTYPE_TABLE))
+write('block_types.def', blockTypes(BLOCK_TYPE_TABLE))
 write('limits.h', limitConstants(Object.entries(limits)))
 // Newer than the tables, also where no header had to change.
 writeFileSync(join(folder, 'stamp'), '')
@@ -78,6 +80,18 @@ function dtypes(rows) {
   return [
     '// lib/dtype/dtype_table.ts: enumerator, name, bits of an element, kind, bits of the mantissa, bias of the exponent,',
     '// special codes, DLPack code. For complex types mantissa, bias and special codes are those of either half.',
+    ...lines,
+    '',
+  ].join('\n')
+}
+
+function blockTypes(rows) {
+  const lines = rows.map(
+    ([name, , elements, bytes]) =>
+      `TILEWORK_BLOCK_TYPE(${enumerator(name)}, "${name}", ${elements}, ${bytes})`,
+  )
+  return [
+    '// lib/dtype/block_type_table.ts: enumerator, name, elements and bytes of a block.',
     ...lines,
     '',
   ].join('\n')

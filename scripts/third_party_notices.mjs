@@ -32,6 +32,12 @@ const IN_BINARIES = [
     text: '../../LICENSE',
   },
   {
+    name: 'vector tables of ggml',
+    license: 'MIT',
+    used: 'data of the IQ block types, in every binary',
+    text: 'ggml.txt',
+  },
+  {
     name: 'libc++, libc++abi and libunwind of LLVM',
     license: 'Apache-2.0 WITH LLVM-exception',
     used: 'linked statically into cross-compiled binaries',

@@ -8,7 +8,7 @@ import type { FileHead } from './file_head.js'
 
 /** A kind of file that is not read. */
 export interface ForeignKind {
-  /** With an article, for `… is a GGUF file`. */
+  /** With an article, for `… is a Parquet file`. */
   readonly name: string
   /** What to do with such a file, as the second half of a sentence. */
   readonly advice?: string
@@ -33,7 +33,6 @@ const PICKLE = { name: 'a Python pickle (PyTorch before 1.6, joblib)', advice: N
 
 /** The first that matches wins. */
 const SIGNATURES: readonly Signature[] = [
-  { magic: 'GGUF', name: 'a GGUF model' },
   { magic: 'lmgg', name: 'a GGML model' },
   { magic: 'tjgg', name: 'a GGML model' },
   { at: 4, magic: 'TFL3', name: 'a TensorFlow Lite model' },

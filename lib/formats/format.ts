@@ -5,7 +5,7 @@
 import type { IdentifiedFile } from '../bytes/file_identity.js'
 import type { ByteSource } from '../bytes/source.js'
 import type { Finding, Level } from '../errors.js'
-import type { DenseStorage, DenseTensor, Tensor } from '../tensor/tensor.js'
+import type { AnyTensor, DenseStorage, DenseTensor, Tensor } from '../tensor/tensor.js'
 import type { FileHead } from './file_head.js'
 import type { ModelDescription } from './model_description.js'
 import type { NamingFormat } from './named_files.js'
@@ -41,18 +41,18 @@ export interface ReadOptions {
 }
 
 /** Tensors in file order. */
-export interface TensorList extends Iterable<Tensor> {
+export interface TensorList<T extends AnyTensor = AnyTensor> extends Iterable<T> {
   readonly length: number
   /** Negative indices count from the end; undefined outside. */
-  at(index: number): Tensor | undefined
-  get(name: string): Tensor | undefined
+  at(index: number): T | undefined
+  get(name: string): T | undefined
 }
 
 /** Tensors to be written: an array, or the list of a file, which makes each of them when it is asked for. */
-export type TensorSequence = Pick<TensorList, 'length' | 'at'> & Iterable<Tensor>
+export type TensorSequence<T extends AnyTensor = Tensor> = Pick<TensorList<T>, 'length' | 'at'> & Iterable<T>
 
-export interface ReadResult {
-  readonly tensors: TensorList
+export interface ReadResult<T extends AnyTensor = Tensor> {
+  readonly tensors: TensorList<T>
   readonly findings: readonly Finding[]
   /** The graph around the tensors, for formats that have one. `planModel` writes its state at the time of the call. */
   readonly model?: object
@@ -128,9 +128,11 @@ export interface FormatEntry<WriteOptions = unknown> {
    * without padding; where this is absent, it keeps no other.
    */
   keepsLayout?(storage: DenseStorage): boolean
+  /** True where the writer takes tensors of blocks as they are; where it is absent, it gets their numbers. */
+  readonly keepsBlocks?: boolean
   /** True where layouts are entries of tilework, so that other readers see an array with the shape of the blocks. */
   readonly addsLayoutEntries?: boolean
-  load(): Promise<Format<WriteOptions>>
+  load(): Promise<Format<WriteOptions, AnyTensor>>
   /** True where files of the format may name others: `Format.naming` says how. */
   readonly namesFiles?: boolean
 }
@@ -139,13 +141,13 @@ export interface FormatEntry<WriteOptions = unknown> {
 export interface ModelFormatEntry<Model extends object = object, WriteOptions = unknown>
   extends FormatEntry<WriteOptions> {
   readonly modelProperty: string
-  load(): Promise<ModelFormat<Model, WriteOptions>>
+  load(): Promise<ModelFormat<Model, WriteOptions, AnyTensor>>
 }
 
 /** The half of a format that is loaded when it is needed. */
-export interface Format<WriteOptions = unknown> {
+export interface Format<WriteOptions = unknown, T extends AnyTensor = Tensor> {
   /** Throws a TileworkError at the first thing that cannot be read safely (lenient) or breaks a rule (strict). */
-  read(source: ByteSource, options: ReadOptions): Promise<ReadResult>
+  read(source: ByteSource, options: ReadOptions): Promise<ReadResult<T>>
   /** Everything wrong with the bytes at the given level, expensive checks included. Never throws on bad bytes. */
   check(source: ByteSource, options: ReadOptions): Promise<Finding[]>
   /** Throws ERR_UNSUPPORTED with the reason for what the format cannot represent, before anything is written. */
@@ -167,13 +169,16 @@ export interface Format<WriteOptions = unknown> {
 }
 
 /** A format whose files are models. The model's class names the format with `MODEL_FORMAT`. */
-export interface ModelFormat<Model extends object = object, WriteOptions = unknown>
-  extends Format<WriteOptions> {
-  read(source: ByteSource, options: ReadOptions): Promise<ReadResult & { readonly model?: Model }>
+export interface ModelFormat<
+  Model extends object = object,
+  WriteOptions = unknown,
+  T extends AnyTensor = Tensor,
+> extends Format<WriteOptions, T> {
+  read(source: ByteSource, options: ReadOptions): Promise<ReadResult<T> & { readonly model?: Model }>
   /** True for a model that is as it was read, so that its file can be copied. Absent where `planModel` finds out. */
   isUnchanged?(model: Model): boolean
   /** The current weights of a model: what a format without graphs stores of it. */
-  weightsOf(model: Model): readonly Tensor[]
+  weightsOf(model: Model): readonly T[] | TensorList<T>
   /** Number of nodes that compute, which no other format holds; those of constants and inputs do not count. */
   nodesOf(model: Model): number
   /** The model as names and texts, for the comparison of models. Throws for broken messages. */

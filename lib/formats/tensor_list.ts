@@ -1,32 +1,32 @@
 /** Lists of the tensors of a file. */
 import { inspect } from 'node:util'
-import type { Tensor } from '../tensor/tensor.js'
+import type { AnyTensor, Tensor } from '../tensor/tensor.js'
 import type { TensorList } from './format.js'
 
 /** Tensors that `console.log` of a list shows. */
 const SHOWN_TENSORS = 20
 
 /** Makes each tensor when someone asks for it: a file of a million tensors opens without a million objects. */
-export abstract class LazyTensorList implements TensorList {
+export abstract class LazyTensorList<T extends AnyTensor = Tensor> implements TensorList<T> {
   abstract readonly length: number
 
   /** @param position - a whole number from 0 to below the length */
-  protected abstract tensorAt(position: number): Tensor
+  protected abstract tensorAt(position: number): T
 
-  abstract get(name: string): Tensor | undefined
+  abstract get(name: string): T | undefined
 
-  at(index: number): Tensor | undefined {
+  at(index: number): T | undefined {
     // Callers without types may give a symbol or a bigint, on which the comparison or the addition throws.
     if (!Number.isInteger(index)) return undefined
     const position = index < 0 ? this.length + index : index
     return position >= 0 && position < this.length ? this.tensorAt(position) : undefined
   }
 
-  *[Symbol.iterator](): Iterator<Tensor> {
+  *[Symbol.iterator](): Iterator<T> {
     for (let position = 0; position < this.length; position++) yield this.tensorAt(position)
   }
 
-  toJSON(): readonly Tensor[] {
+  toJSON(): readonly T[] {
     return [...this]
   }
 
@@ -40,11 +40,11 @@ export abstract class LazyTensorList implements TensorList {
 }
 
 /** The tensors of another list after a change, which is made when someone asks for one. */
-class ChangedTensors extends LazyTensorList {
-  readonly #tensors: TensorList
-  readonly #change: (tensor: Tensor) => Tensor
+class ChangedTensors<From extends AnyTensor, To extends AnyTensor> extends LazyTensorList<To> {
+  readonly #tensors: TensorList<From>
+  readonly #change: (tensor: From) => To
 
-  constructor(tensors: TensorList, change: (tensor: Tensor) => Tensor) {
+  constructor(tensors: TensorList<From>, change: (tensor: From) => To) {
     super()
     this.#tensors = tensors
     this.#change = change
@@ -54,24 +54,27 @@ class ChangedTensors extends LazyTensorList {
     return this.#tensors.length
   }
 
-  protected tensorAt(position: number): Tensor {
+  protected tensorAt(position: number): To {
     return this.#change(this.#tensors.at(position)!)
   }
 
-  get(name: string): Tensor | undefined {
+  get(name: string): To | undefined {
     const tensor = this.#tensors.get(name)
     return tensor && this.#change(tensor)
   }
 }
 
+/** Tensors of a caller, or the list of a file. */
+export type Tensors<T extends AnyTensor = AnyTensor> = readonly T[] | TensorList<T>
+
 /**
  * Each tensor after a change. That of a list of a file is a list too: an array of its tensors may take many times the size of
  * the file.
  */
-export function mapTensors(
-  tensors: readonly Tensor[] | TensorList,
-  change: (tensor: Tensor) => Tensor,
-): readonly Tensor[] | TensorList {
+export function mapTensors<From extends AnyTensor, To extends AnyTensor>(
+  tensors: Tensors<From>,
+  change: (tensor: From) => To,
+): Tensors<To> {
   return 'get' in tensors ? new ChangedTensors(tensors, change) : tensors.map(change)
 }
 

@@ -3,6 +3,7 @@
  * side guarantees. Byte and element counts are exact numbers up to 2^53 - 1. Errors are thrown as objects with a `code`,
  * which `systemError` turns into a TileworkError.
  */
+import type { BlockDtype } from '../dtype/block_types.js'
 import type { Dtype } from '../dtype/dtypes.js'
 
 /** An object that owns a DLPack tensor until an addon takes the tensor or the object is garbage-collected. */
@@ -589,6 +590,19 @@ export interface NativeAddon {
     codes: Uint8Array,
     magnitudes: Uint8Array,
   ): void
+  /**
+   * The numbers of whole blocks of a block type as float32, float16 or bfloat16; `target` has exactly their size.
+   * Throws ERR_ARGUMENT, ERR_DTYPE.
+   */
+  decodeBlocks(type: BlockDtype, blocks: Uint8Array, dtype: string, target: Uint8Array): void
+  /**
+   * Quantizes numbers, the bytes of a Float32Array, to whole blocks. Returns the index of the first number that its block cannot
+   * hold, because it is not finite or too large; -1 where there is none. Throws ERR_ARGUMENT; ERR_DTYPE for a type that is not
+   * quantized.
+   */
+  encodeBlocks(type: BlockDtype, numbers: Uint8Array, blocks: Uint8Array): number
+  /** Name of the kernel that `decodeBlocks` runs. */
+  blockKernel(type: BlockDtype): string
   /** Creates an unnamed or temporary file beside `path` and reserves `byteLength` bytes: a full disk is ENOSPC at once. */
   createOutput(path: string, byteLength: number): NativeOutputFile
   /**

@@ -2,24 +2,29 @@
 import { checkOptions, readInput } from '../caller_input.js'
 import type { DeviceChoice } from '../device/devices.js'
 import { onDevice } from '../device/on_device.js'
-import { type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { type BlockDtype, isBlockDtype, resolveElementType } from '../dtype/block_types.js'
+import type { DtypeName } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import type { TensorList } from '../formats/format.js'
-import { mapTensors } from '../formats/tensor_list.js'
+import { mapTensors, type Tensors } from '../formats/tensor_list.js'
 import { type AnyLayoutName, parseLayout } from '../layout/parse_layout.js'
 import { asLayout } from '../tensor/as_layout.js'
+import { dequantized, withoutBlocks } from '../tensor/block_tensor.js'
 import { cast } from '../tensor/cast.js'
+import { checkQuantized, encodedBlocks, hasWholeBlocks } from '../tensor/encode_blocks.js'
 import { type QuantizeOptions, quantize } from '../tensor/quantize.js'
 import { reorder } from '../tensor/reorder.js'
-import type { DenseTensor, Tensor } from '../tensor/tensor.js'
+import type { AnyTensor, DenseTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
 /** What a conversion does with the tensors. Without any of these options they are written as they are. */
 export interface TensorChanges {
   /** Names or indices (below 0 from the end) of the tensors to write, in this order. Default: all. */
   readonly tensors?: readonly (string | number)[]
-  /** Element type to write. */
-  readonly dtype?: DtypeName
+  /**
+   * Element type to write. A block type, for GGUF, quantizes matrices of floats whose rows are whole blocks, and the other tensors
+   * stay as they are.
+   */
+  readonly dtype?: DtypeName | BlockDtype
   /** Quantizes to `dtype` with these parameters, as `quantize` does. */
   readonly quantize?: QuantizeOptions
   /** Memory layout to write. Default: `row_major` for a tensor with `fromLayout`, else the layout it has. */
@@ -57,7 +62,10 @@ const MAX_LISTED_FAILURES = 5
 export function checkTensorChanges(changes: TensorChanges): void {
   const { tensors, layout, lower, upper, fromLayout, shape, fromLower, fromUpper, as } = changes
   if (tensors !== undefined) checkSelectors(tensors)
-  if (changes.dtype !== undefined) resolveDtype(changes.dtype)
+  if (changes.dtype !== undefined) {
+    const dtype = resolveElementType(changes.dtype)
+    if (isBlockDtype(dtype)) checkQuantized(dtype)
+  }
   for (const name of [layout, fromLayout]) if (name !== undefined) parseLayout(name)
   if (fromLayout !== undefined && shape === undefined) {
     refuse('fromLayout needs shape: the stored elements do not have the logical shape.')
@@ -94,9 +102,9 @@ export function changesLayout({ layout, fromLayout }: TensorChanges): boolean {
 }
 
 /** True where the element type of some tensor changes. */
-export function changesElements(tensors: Iterable<Tensor>, { dtype, quantize }: TensorChanges): boolean {
+export function changesElements(tensors: Iterable<AnyTensor>, { dtype, quantize }: TensorChanges): boolean {
   if (quantize !== undefined || dtype === undefined) return quantize !== undefined
-  const target = resolveDtype(dtype)
+  const target = resolveElementType(dtype)
   for (const tensor of tensors) if (tensor.dtype !== target) return true
   return false
 }
@@ -106,10 +114,7 @@ export function changesElements(tensors: Iterable<Tensor>, { dtype, quantize }: 
  *
  * @throws TileworkError with the code of the first tensor that cannot be converted; the message lists the others
  */
-export function reorderTensors(
-  tensors: readonly Tensor[] | TensorList,
-  changes: TensorChanges,
-): readonly Tensor[] | TensorList {
+export function reorderTensors(tensors: Tensors, changes: TensorChanges): Tensors {
   return changeEach(tensors, changes, (tensor) => reorderTensor(tensor, changes).after)
 }
 
@@ -118,29 +123,26 @@ export function reorderTensors(
  *
  * @throws TileworkError as `reorderTensors`
  */
-export function changeElementTypes(
-  tensors: readonly Tensor[] | TensorList,
-  changes: TensorChanges,
-): readonly Tensor[] | TensorList {
+export function changeElementTypes(tensors: Tensors, changes: TensorChanges): Tensors {
   return changeEach(tensors, changes, (tensor) => changeElementType(tensor, changes))
 }
 
 /** The tensor computed on the device of the options; kinds other than dense are copied and need none. */
-export function computeOnDevice(tensor: Tensor, { device }: TensorChanges): Tensor {
+export function computeOnDevice(tensor: AnyTensor, { device }: TensorChanges): AnyTensor {
   return device === undefined || tensor.kind !== 'dense' ? tensor : onDevice(tensor, device)
 }
 
 interface Failure {
-  readonly tensor: Tensor
+  readonly tensor: AnyTensor
   readonly error: TileworkError
 }
 
 /** Tries the change of each tensor, so that what fails is known before anything is written. */
 function changeEach(
-  tensors: readonly Tensor[] | TensorList,
+  tensors: Tensors,
   changes: TensorChanges,
-  change: (tensor: Tensor) => Tensor,
-): readonly Tensor[] | TensorList {
+  change: (tensor: AnyTensor) => AnyTensor,
+): Tensors {
   const failures: Failure[] = []
   for (const tensor of tensors) {
     try {
@@ -170,7 +172,7 @@ function failureOf(failures: readonly Failure[], total: number, isSelection: boo
 }
 
 /** The tensor before and after the change of its layout; other changes are made in both. */
-export function reorderTensor(tensor: Tensor, changes: TensorChanges): ReorderedTensor {
+export function reorderTensor(tensor: AnyTensor, changes: TensorChanges): ReorderedTensor {
   const before = changeElementType(withSourceLayout(requireDense(tensor), changes), changes) as DenseTensor
   const { layout, lower, upper, as } = changes
   if (layout === undefined) return { before, after: reorder(before, 'row_major') }
@@ -189,13 +191,18 @@ function withSourceLayout(tensor: DenseTensor, changes: TensorChanges): DenseTen
   return asLayout(tensor, fromLayout, shape, { ...(lower && { lower }), ...(upper && { upper }) })
 }
 
-function changeElementType(tensor: Tensor, { dtype, quantize: parameters }: TensorChanges): Tensor {
+function changeElementType(tensor: AnyTensor, { dtype, quantize: parameters }: TensorChanges): AnyTensor {
   if (dtype === undefined) return tensor
-  if (parameters) return quantize(tensor, dtype, parameters)
-  return tensor.dtype === resolveDtype(dtype) ? tensor : cast(tensor, dtype)
+  if (parameters) return quantize(tensor, dtype as DtypeName, parameters)
+  const target = resolveElementType(dtype)
+  if (tensor.dtype === target) return tensor
+  if (!isBlockDtype(target)) return cast(tensor, target)
+  const numbers = withoutBlocks(tensor)
+  return numbers.kind === 'dense' && hasWholeBlocks(numbers, target) ? encodedBlocks(numbers, target) : tensor
 }
 
-function requireDense(tensor: Tensor): DenseTensor {
+function requireDense(tensor: AnyTensor): DenseTensor {
   if (tensor.kind === 'dense') return tensor
+  if (tensor.kind === 'block') return dequantized(tensor)
   throw new TileworkError('ERR_UNSUPPORTED', `A ${tensor.kind} tensor has no memory layout.`)
 }

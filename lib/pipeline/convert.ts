@@ -5,17 +5,19 @@ import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { findDevice } from '../device/devices.js'
-import { type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { type BlockDtype, isBlockDtype, resolveElementType } from '../dtype/block_types.js'
+import type { Dtype, DtypeName } from '../dtype/dtypes.js'
 import { type Finding, TileworkError } from '../errors.js'
-import type { FormatEntry, TensorList } from '../formats/format.js'
-import { mapTensors } from '../formats/tensor_list.js'
+import type { FormatEntry } from '../formats/format.js'
+import { mapTensors, type Tensors } from '../formats/tensor_list.js'
 import type { OnnxModel } from '../models/onnx/index.js'
 import type { TmfileModel } from '../models/tmfile/index.js'
+import { dequantized, withoutBlocks } from '../tensor/block_tensor.js'
 import { type CastLosses, castLosses, mayLoseMany } from '../tensor/cast_losses.js'
 import { explain, type TensorExplanation } from '../tensor/explain.js'
 import { isPlain } from '../tensor/plain_storage.js'
 import { reorder } from '../tensor/reorder.js'
-import type { Tensor } from '../tensor/tensor.js'
+import type { AnyTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import {
   changeElementTypes,
@@ -249,6 +251,7 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
     return convertToModel(file, output, options, format.name as FormatName)
   }
   refuseGraphOptions(options)
+  refuseBlocks(format, options)
   const selected = await selectedTensors(file, format, options)
   const staysWhole = !isPart && format.name === file.format
   const isReordered = changesLayout(options)
@@ -270,7 +273,13 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
           inWritableLayout(tensor, format, file.format),
         )
   const content = mapTensors(tensors, (tensor) => computeOnDevice(tensor, options))
-  const byteLength = await write(output, isUnchanged ? file : content, format.name as FormatName, options)
+  const writeOptions = isUnchanged ? options : withMetadata(file, format, options)
+  const byteLength = await write(
+    output,
+    isUnchanged ? file : content,
+    format.name as FormatName,
+    writeOptions,
+  )
   return {
     format: format.name as FormatName,
     byteLength,
@@ -283,14 +292,27 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
   }
 }
 
-function explanationsOf(tensors: Iterable<Tensor>): ExplainedTensor[] {
+function explanationsOf(tensors: Iterable<AnyTensor>): ExplainedTensor[] {
   return [...tensors].flatMap((tensor) =>
     tensor.kind === 'dense' ? [{ name: tensor.name, ...explain(tensor) }] : [],
   )
 }
 
+/** Blocks are for formats that keep them: in others their numbers would be as large as before. */
+function refuseBlocks({ name, keepsBlocks }: FormatEntry, { dtype }: ConvertOptions): void {
+  if (keepsBlocks || dtype === undefined || !isBlockDtype(resolveElementType(dtype))) return
+  const message = `${name} has no blocks; ${dtype} is for GGUF files.`
+  throw new TileworkError('ERR_UNSUPPORTED', message, { format: name })
+}
+
+/** Changed tensors of a GGUF file keep its metadata. */
+function withMetadata({ gguf }: OpenFile, { name }: FormatEntry, options: ConvertOptions): ConvertOptions {
+  if (!gguf || name !== 'gguf') return options
+  return { ...options, gguf: { metadata: gguf.wholeMetadata(), ...options.gguf } }
+}
+
 /** Tensors of a file: those that were selected, or the list of all. */
-type Selected = readonly Tensor[] | TensorList
+type Selected = Tensors
 
 /** A model that becomes a file of another format is stored as its weights, unless tensors are named. */
 async function selectedTensors(
@@ -303,7 +325,7 @@ async function selectedTensors(
   const model = format.name === file.format && !weightsOnly ? undefined : file.tmfile
   const weights = model && (await formatOfModel(model)?.load())?.weightsOf(model)
   if (!weights) return all
-  const names = new Set(weights.map(({ name }) => name))
+  const names = new Set(Array.from(weights, ({ name }) => name))
   return [...all].filter(({ name }) => names.has(name))
 }
 
@@ -335,7 +357,7 @@ async function convertModel(
   output: Output,
   options: ConvertOptions,
 ): Promise<ConvertResult> {
-  const dtype = options.dtype && resolveDtype(options.dtype)
+  const dtype = options.dtype && resolveElementType(options.dtype)
   if (dtype !== 'float32' && dtype !== 'float16') {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
@@ -399,12 +421,12 @@ async function convertOnnx(
   }
 }
 
-function isHalf(dtype: DtypeName | undefined): dtype is 'float16' | 'bfloat16' {
-  return dtype !== undefined && ['float16', 'bfloat16'].includes(resolveDtype(dtype))
+function isHalf(dtype: DtypeName | BlockDtype | undefined): dtype is 'float16' | 'bfloat16' {
+  return dtype !== undefined && ['float16', 'bfloat16'].includes(resolveElementType(dtype))
 }
 
 /** Element types of weights that a cast of a tmfile changes. */
-const FLOATS: ReadonlySet<Dtype> = new Set(['float32', 'float16'])
+const FLOATS: ReadonlySet<string> = new Set(['float32', 'float16'])
 
 /** The tensors in the element type of the options, or quantized. */
 async function changedElements(
@@ -420,22 +442,24 @@ async function changedElements(
       'A tmfile keeps scales with its constants; quantize them with tmfile.quantize or "tilework edit --quantize".',
     )
   }
-  return quantizeTensors([...selected], quantizeTo, tensors !== undefined, signal)
+  return quantizeTensors(Array.from(selected, withoutBlocks), quantizeTo, tensors !== undefined, signal)
 }
 
 /** What a plain cast destroys; `quantize` has parameters that the caller chose. */
 async function countLosses(
-  tensors: Iterable<Tensor>,
+  tensors: Iterable<AnyTensor>,
   { dtype, quantize, countLosses: isWanted, signal }: ConvertOptions,
 ): Promise<TensorLosses[]> {
   if (!isWanted || dtype === undefined || quantize) return []
+  const to = resolveElementType(dtype)
+  if (isBlockDtype(to)) return []
   const losses: TensorLosses[] = []
   for (const tensor of tensors) {
-    if (tensor.kind !== 'dense' || !tensor.hasData || !(await mayLoseMany(tensor, dtype))) continue
-    const counted = await castLosses(tensor, dtype, signal ? { signal } : {})
+    if (tensor.kind !== 'dense' || !tensor.hasData || !(await mayLoseMany(tensor, to))) continue
+    const counted = await castLosses(tensor, to, signal ? { signal } : {})
     const { count, saturated, allZero } = counted
     if (!allZero && saturated <= count * DESTRUCTIVE_SHARE) continue
-    losses.push({ name: tensor.name, dtype: resolveDtype(dtype), ...counted })
+    losses.push({ name: tensor.name, dtype: to, ...counted })
   }
   return losses
 }
@@ -444,7 +468,8 @@ async function countLosses(
  * A tensor whose layout the format cannot keep, and for which no layout was asked, is written in row-major order; so is one
  * of a file of another format whose new layout entry only tilework would read.
  */
-function inWritableLayout(tensor: Tensor, format: FormatEntry, from: string): Tensor {
+function inWritableLayout(tensor: AnyTensor, format: FormatEntry, from: string): AnyTensor {
+  if (tensor.kind === 'block') return format.keepsBlocks ? tensor : dequantized(tensor)
   if (tensor.kind !== 'dense' || isPlain(tensor.storage)) return tensor
   const isKept = format.keepsLayout?.(tensor.storage) && !(format.addsLayoutEntries && format.name !== from)
   return isKept ? tensor : reorder(tensor, 'row_major')

@@ -7,7 +7,7 @@ import type { RemoteOptions } from '../bytes/remote/remote_options.js'
 import { systemError } from '../bytes/system_error.js'
 import { checkListener } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
-import { resolveDtype } from '../dtype/dtypes.js'
+import { resolveElementType } from '../dtype/block_types.js'
 import { TileworkError } from '../errors.js'
 import { parseLayout } from '../layout/parse_layout.js'
 import { PACKAGE_VERSION } from '../package_version.js'
@@ -353,7 +353,7 @@ function settingsOf(options: CheckedManyOptions): object {
     ...settings,
     layout: layout && parseLayout(layout).name,
     fromLayout: fromLayout && parseLayout(fromLayout).name,
-    dtype: dtype && resolveDtype(dtype),
+    dtype: dtype && resolveElementType(dtype),
     quantize: quantize && quantizeSettings(quantize),
     openAs: [input?.format, input?.message],
   }

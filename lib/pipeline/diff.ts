@@ -6,7 +6,8 @@ import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { ModelFormat, ModelFormatEntry, TensorList, TensorSequence } from '../formats/format.js'
-import type { Tensor } from '../tensor/tensor.js'
+import { dequantized } from '../tensor/block_tensor.js'
+import type { AnyTensor } from '../tensor/tensor.js'
 import type { Tolerance } from '../tensor/value_differences.js'
 import { valueText } from '../value_text.js'
 import {
@@ -87,7 +88,7 @@ export async function diff(a: Diffable, b: Diffable, options: DiffOptions = {}):
 /** The tensors and the model of one side. */
 interface Side {
   readonly format: FormatName | null
-  readonly tensors: TensorSequence
+  readonly tensors: TensorSequence<AnyTensor>
   readonly model?: object
   /** A file that `diff` opened itself. */
   readonly opened?: OpenFile
@@ -105,7 +106,7 @@ async function sideOf(content: Diffable, options: OpenOptions | undefined): Prom
   }
   if (openedFile(content)) return sideOfFile(content as OpenFile)
   if (isTensors(content))
-    return { format: null, tensors: listTensors(content as Tensor | Iterable<Tensor>, LISTED) }
+    return { format: null, tensors: listTensors(content as AnyTensor | Iterable<AnyTensor>, LISTED) }
   const opened = await open(content as Input, options)
   return { ...sideOfFile(opened), opened }
 }
@@ -162,9 +163,9 @@ async function compareSides(
 }
 
 /** A list of a file has an index of names; for other tensors one is made when it is needed. */
-function finderOf(tensors: TensorSequence & Partial<Pick<TensorList, 'get'>>): TensorByName {
+function finderOf(tensors: TensorSequence<AnyTensor> & Partial<Pick<TensorList, 'get'>>): TensorByName {
   if (tensors.get) return (name) => tensors.get!(name)
-  let byName: Map<string, Tensor> | undefined
+  let byName: Map<string, AnyTensor> | undefined
   return (name) => {
     byName ??= new Map(Array.from(tensors, (tensor) => [tensor.name, tensor]))
     return byName.get(name)
@@ -204,10 +205,11 @@ async function compareGraphs(a: Side, b: Side, comparing: PairOptions): Promise<
   })
 }
 
-function totalBytes(tensors: TensorSequence): number {
+function totalBytes(tensors: TensorSequence<AnyTensor>): number {
   let total = 0
   for (const tensor of tensors)
     if (tensor.kind === 'dense' && tensor.hasData) total += tensor.storage.byteLength
+    else if (tensor.kind === 'block') total += dequantized(tensor).storage.byteLength
   return total
 }
 

@@ -14,10 +14,11 @@ import { isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
+import type { GgufModel } from '../formats/gguf/index.js'
 import { checkLimits, type InputLimits } from '../formats/limits.js'
 import type { FileMessage, OnnxModel } from '../models/onnx/index.js'
 import type { TmfileModel } from '../models/tmfile/index.js'
-import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
+import type { AnyTensor, BlockTensor, DenseTensor, SparseTensor } from '../tensor/tensor.js'
 import { uncloneable } from '../uncloneable.js'
 import { valueText } from '../value_text.js'
 import { foreignFileError, unknownFormatError } from './foreign_file.js'
@@ -92,6 +93,8 @@ export interface OpenFileFields {
   dense(key: string | number): DenseTensor
   /** As `dense`, for a sparse tensor. */
   sparse(key: string | number): SparseTensor
+  /** As `dense`, for a tensor of blocks. */
+  blocks(key: string | number): BlockTensor
   /** The files beside it that it has referred to so far: external data, shards. */
   readonly parts: readonly FilePart[]
   /** Findings of a lenient read. */
@@ -114,6 +117,7 @@ export interface OpenTmfile extends OpenFileFields {
   /** The model that the file is. It may be changed; saving the file writes it as it is then. */
   readonly tmfile: TmfileModel
   readonly onnx?: undefined
+  readonly gguf?: undefined
 }
 
 /** An open ONNX file. */
@@ -126,17 +130,28 @@ export interface OpenOnnx extends OpenFileFields {
    */
   readonly onnx?: OnnxModel
   readonly tmfile?: undefined
+  readonly gguf?: undefined
 }
 
-/** An open file of a format without a graph. */
-export interface OpenTensorFile extends OpenFileFields {
-  readonly format: Exclude<FormatName, keyof FileModels>
+/** An open GGUF file. */
+export interface OpenGguf extends OpenFileFields {
+  readonly format: 'gguf'
+  /** The metadata of the file, which may be edited; saving the file writes it as it is then. */
+  readonly gguf: GgufModel
   readonly onnx?: undefined
   readonly tmfile?: undefined
 }
 
+/** An open file of a format without a model. */
+export interface OpenTensorFile extends OpenFileFields {
+  readonly format: Exclude<FormatName, keyof FileModels>
+  readonly onnx?: undefined
+  readonly tmfile?: undefined
+  readonly gguf?: undefined
+}
+
 /** An open file. Its tensors live until `close`. `format` says which model it has. */
-export type OpenFile = OpenTmfile | OpenOnnx | OpenTensorFile
+export type OpenFile = OpenTmfile | OpenOnnx | OpenGguf | OpenTensorFile
 
 /** The sources of an open file, for an unchanged save. */
 export interface OpenedFile {
@@ -185,6 +200,7 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
       ...(model && entry.modelProperty !== undefined && { [entry.modelProperty]: model }),
       dense: (key) => pick(tensors, key, 'dense'),
       sparse: (key) => pick(tensors, key, 'sparse'),
+      blocks: (key) => pick(tensors, key, 'block'),
       get parts() {
         return Array.from(siblings.sources, ([name, { byteLength }]) => ({ name, byteLength }))
       },
@@ -228,14 +244,14 @@ function messagesOf({ detection }: DetectedFormat): Pick<ReadOptions, 'detectedM
   return typeof detection === 'object' ? { detectedMessages: detection.messages } : {}
 }
 
-function pick<K extends Tensor['kind']>(tensors: TensorList, key: string | number, kind: K): TensorOf<K> {
+function pick<K extends AnyTensor['kind']>(tensors: TensorList, key: string | number, kind: K): TensorOf<K> {
   const tensor = selectTensor(tensors, key)
   if (tensor.kind === kind) return tensor as TensorOf<K>
   const what = `Tensor ${valueText(key)} is ${tensor.kind}, not ${kind}`
   throw new TileworkError('ERR_UNSUPPORTED', `${what}; file.tensors has tensors of every kind.`)
 }
 
-type TensorOf<K extends Tensor['kind']> = Extract<Tensor, { readonly kind: K }>
+type TensorOf<K extends AnyTensor['kind']> = Extract<AnyTensor, { readonly kind: K }>
 
 /** The files that a multi-part file refers to, each opened once and closed with it. */
 class SiblingFiles {

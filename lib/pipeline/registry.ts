@@ -8,11 +8,13 @@ import { TileworkError } from '../errors.js'
 import { btfEntry } from '../formats/btf/entry.js'
 import { FileHead } from '../formats/file_head.js'
 import type { Detection, Format, FormatEntry, ModelFormatEntry } from '../formats/format.js'
+import { ggufEntry } from '../formats/gguf/entry.js'
 import { modelFormatOf } from '../formats/model_brand.js'
 import { npyEntry, npzEntry } from '../formats/npy/entry.js'
 import { safetensorsEntry } from '../formats/safetensors/entry.js'
 import { onnxEntry } from '../models/onnx/entry.js'
 import { tmfileEntry } from '../models/tmfile/entry.js'
+import type { AnyTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
 /**
@@ -22,6 +24,7 @@ import { valueText } from '../value_text.js'
 export const FORMATS = {
   npy: npyEntry,
   npz: npzEntry,
+  gguf: ggufEntry,
   safetensors: safetensorsEntry,
   tmfile: tmfileEntry,
   onnx: onnxEntry,
@@ -33,7 +36,7 @@ export type FormatName = keyof typeof FORMATS
 
 type Entry = (typeof FORMATS)[FormatName]
 type OptionsOf<E> = E extends { load(): Promise<infer F> }
-  ? F extends Format<infer Options>
+  ? F extends Format<infer Options, AnyTensor>
     ? Options
     : never
   : never

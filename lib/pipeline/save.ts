@@ -22,18 +22,14 @@ import { resultBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import type {
-  FormatEntry,
-  ModelFormatEntry,
-  TensorSequence,
-  WritePlan,
-  WriteSegment,
-} from '../formats/format.js'
-import { LazyTensorList } from '../formats/tensor_list.js'
+import type { FormatEntry, ModelFormatEntry, WritePlan, WriteSegment } from '../formats/format.js'
+import type { GgufModel } from '../formats/gguf/index.js'
+import { LazyTensorList, mapTensors, type Tensors } from '../formats/tensor_list.js'
 import type { OnnxModel } from '../models/onnx/index.js'
 import type { TmfileModel } from '../models/tmfile/index.js'
+import { withoutBlocks } from '../tensor/block_tensor.js'
 import { checkTensor } from '../tensor/check_tensor.js'
-import type { Tensor } from '../tensor/tensor.js'
+import type { AnyTensor, Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import { chunksOf } from './chunks.js'
 import { withFolder } from './folder_lock.js'
@@ -87,7 +83,7 @@ export type SaveOptions = SerializeOptions & {
  * What can be saved: tensors; an open file, which is copied byte for byte in its own format; or a model, also that of an
  * open file, with all its changes.
  */
-export type Saveable = OpenFile | OnnxModel | TmfileModel | Tensor | Iterable<Tensor>
+export type Saveable = OpenFile | OnnxModel | TmfileModel | GgufModel | AnyTensor | Iterable<AnyTensor>
 
 /** A file that is planned but not written. */
 interface PlannedFile {
@@ -150,7 +146,7 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
   const again =
     openedFile(content) || formatOfModel(content)
       ? content
-      : listTensors(content as Tensor | Iterable<Tensor>)
+      : listTensors(content as AnyTensor | Iterable<AnyTensor>)
   const planned = await planFile(again, options, path)
   const { siblings = [], replaced = [] } = planned.plan
   if (siblings.length === 0 && replaced.length === 0 && !hasJournal(path)) {
@@ -243,18 +239,22 @@ async function planFile(
   // The tensors alone would be a model without a graph.
   if (ownFormat === format) return planModel(model as object, ownFormat, options, { path, ownPath })
   if (ownFormat) await refuseOtherGraph(model as object, ownFormat, format)
-  const tensors = opened ? (content as OpenFile).tensors : listTensors(content as Tensor | Iterable<Tensor>)
+  const tensors = opened
+    ? (content as OpenFile).tensors
+    : listTensors(content as AnyTensor | Iterable<AnyTensor>)
   return planTensors(tensors, format, options, path)
 }
 
 async function planTensors(
-  tensors: TensorSequence,
+  tensors: Tensors,
   entry: FormatEntry,
   options: SerializeOptions,
   path: string | undefined,
 ): Promise<PlannedFile> {
   const format = await entry.load()
-  const plan = await format.plan(tensors, options, path === undefined ? {} : { path })
+  const kept = entry.keepsBlocks ? tensors : mapTensors(tensors, withoutBlocks)
+  // A writer that keeps blocks takes tensors of every kind.
+  const plan = await format.plan(kept as Tensors<Tensor>, options, path === undefined ? {} : { path })
   return { plan, format: entry, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
 }
 
@@ -356,14 +356,15 @@ function refuseSiblings({ siblings = [] }: WritePlan): void {
  * @param done - what is done with the content, for messages
  */
 export function listTensors(
-  content: Tensor | Iterable<Tensor>,
+  content: AnyTensor | Iterable<AnyTensor>,
   { call, done } = { call: 'A save', done: 'saved' },
-): TensorSequence & Iterable<Tensor> {
-  if (isInstance(content, LazyTensorList)) return content
+): Tensors {
+  if (isInstance(content, LazyTensorList)) return content as LazyTensorList<AnyTensor>
   return readInput('The content', () => {
     if (typeof content === 'object' && content !== null && !ArrayBuffer.isView(content)) {
-      if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, call))
-      if ('dtype' in content && 'shape' in content) return [checkTensor(content, call)]
+      if (Symbol.iterator in content)
+        return Array.from(content, (each) => checkTensor(each, call, 'or blocks'))
+      if ('dtype' in content && 'shape' in content) return [checkTensor(content, call, 'or blocks')]
     }
     throw new TileworkError(
       'ERR_ARGUMENT',

@@ -2,7 +2,7 @@
 import { TileworkError } from '../errors.js'
 import type { TensorList } from '../formats/format.js'
 import { nearestText } from '../nearest_names.js'
-import type { Tensor } from '../tensor/tensor.js'
+import type { AnyTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
 /** Names listed in an error message; more would not be read. */
@@ -14,8 +14,8 @@ const MAX_LISTED_NAMES = 8
  * @param selectors - names, or indices (below 0 from the end)
  * @throws TileworkError ERR_ARGUMENT for a selector without a tensor
  */
-export function selectTensors(tensors: TensorList, selectors: readonly (string | number)[]): Tensor[] {
-  const selected = new Map<string | number, Tensor>()
+export function selectTensors(tensors: TensorList, selectors: readonly (string | number)[]): AnyTensor[] {
+  const selected = new Map<string | number, AnyTensor>()
   for (const selector of selectors) {
     const tensor = selectTensor(tensors, selector)
     const key = typeof selector === 'number' && selector < 0 ? selector + tensors.length : selector
@@ -26,7 +26,7 @@ export function selectTensors(tensors: TensorList, selectors: readonly (string |
 }
 
 /** Drops names of tensors that an index selects as well. */
-function withoutNamesOf(selected: Map<string | number, Tensor>, tensors: TensorList): Tensor[] {
+function withoutNamesOf(selected: Map<string | number, AnyTensor>, tensors: TensorList): AnyTensor[] {
   const indices = new Map<string, number>()
   const names = [...selected.keys()].filter((key) => typeof key === 'string')
   if (names.length > 0) {
@@ -46,7 +46,7 @@ function withoutNamesOf(selected: Map<string | number, Tensor>, tensors: TensorL
 }
 
 /** @throws TileworkError ERR_ARGUMENT where there is none */
-export function selectTensor(tensors: TensorList, selector: string | number): Tensor {
+export function selectTensor(tensors: TensorList, selector: string | number): AnyTensor {
   const tensor = typeof selector === 'number' ? tensors.at(selector) : tensors.get(selector)
   if (tensor) return tensor
   const which = typeof selector === 'number' ? `tensor at index ${selector}` : `tensor ${valueText(selector)}`

@@ -2,17 +2,17 @@
 import { DTYPES } from '../dtype/dtypes.js'
 import { checkTensor } from '../tensor/check_tensor.js'
 import type { QuantizationParameters } from '../tensor/quantization.js'
-import type { Tensor } from '../tensor/tensor.js'
+import type { AnyTensor } from '../tensor/tensor.js'
 
 /** A tensor without its elements. Every field survives JSON. */
 export interface TensorSummary {
   readonly name: string
-  readonly kind: Tensor['kind']
-  readonly dtype: Tensor['dtype']
+  readonly kind: AnyTensor['kind']
+  readonly dtype: AnyTensor['dtype']
   readonly shape: readonly number[]
   /** Layout of the stored elements; `coo` for a sparse tensor, null for strings. */
   readonly layout: string | null
-  /** Packed bytes: all storage elements, or indices and values; null for strings, which have no fixed size. */
+  /** Packed bytes: all storage elements, all blocks, or indices and values; null for strings, which have no fixed size. */
   readonly byteLength: number | null
   readonly hasData: boolean
   /** What codes stand for, `(code - zeroPoint) * scale`; arrays have one entry for each index of `axis`. */
@@ -34,13 +34,13 @@ const INDEX_BYTES = 8
 const MOST_SHARED_SHAPES = 1000
 
 /** @throws TileworkError ERR_ARGUMENT for anything but a tensor */
-export function summarizeTensor(tensor: Tensor): TensorSummary {
-  checkTensor(tensor, 'summarizeTensor')
+export function summarizeTensor(tensor: AnyTensor): TensorSummary {
+  checkTensor(tensor, 'summarizeTensor', 'or blocks')
   return summarize(tensor, tensor.shape)
 }
 
 /** Summaries of the tensors of a file. Equal shapes are one array: an array each would be a third of the memory. */
-export function summarizeTensors(tensors: Iterable<Tensor>): TensorSummary[] {
+export function summarizeTensors(tensors: Iterable<AnyTensor>): TensorSummary[] {
   const shapes = new Map<string, readonly number[]>()
   const shared = (shape: readonly number[]): readonly number[] => {
     const key = shape.join()
@@ -51,8 +51,11 @@ export function summarizeTensors(tensors: Iterable<Tensor>): TensorSummary[] {
   return Array.from(tensors, (tensor) => summarize(tensor, shared(tensor.shape)))
 }
 
-function summarize(tensor: Tensor, shape: readonly number[]): TensorSummary {
+function summarize(tensor: AnyTensor, shape: readonly number[]): TensorSummary {
   const { name, kind, dtype, hasData } = tensor
+  if (tensor.kind === 'block') {
+    return { name, kind, dtype, shape, layout: 'row_major', byteLength: tensor.byteLength, hasData }
+  }
   if (tensor.kind === 'dense') {
     const { layout, byteLength } = tensor.storage
     const { quantization } = tensor
@@ -62,7 +65,7 @@ function summarize(tensor: Tensor, shape: readonly number[]): TensorSummary {
   if (tensor.kind === 'sparse') {
     const { entryCount } = tensor
     const byteLength =
-      entryCount * shape.length * INDEX_BYTES + Math.ceil((entryCount * DTYPES[dtype].bits) / 8)
+      entryCount * shape.length * INDEX_BYTES + Math.ceil((entryCount * DTYPES[tensor.dtype].bits) / 8)
     return { name, kind, dtype, shape, layout: 'coo', byteLength, hasData, entryCount }
   }
   return { name, kind, dtype, shape, layout: null, byteLength: null, hasData }

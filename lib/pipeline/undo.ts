@@ -5,7 +5,7 @@
 import { basename, dirname, extname, join } from 'node:path'
 import type { FormatEntry } from '../formats/format.js'
 import { isPadded, isPlain } from '../tensor/plain_storage.js'
-import type { DenseTensor, Tensor } from '../tensor/tensor.js'
+import type { AnyTensor, DenseTensor } from '../tensor/tensor.js'
 import { type ReorderedTensor, reorderTensor, type TensorChanges } from './change_tensors.js'
 import { extensionOf } from './registry.js'
 
@@ -32,7 +32,7 @@ export interface WrittenFile {
 /** How to undo the writing of `tensors` with `changes`, in file order. Tensors in row-major order need nothing. */
 export function undoConversions(
   { path, format }: WrittenFile,
-  tensors: Iterable<Tensor> & { readonly length: number },
+  tensors: Iterable<AnyTensor> & { readonly length: number },
   changes: TensorChanges,
 ): UndoConversion[] {
   const conversions: UndoConversion[] = []

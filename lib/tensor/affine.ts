@@ -11,7 +11,7 @@ import {
   quantizationError,
 } from './quantization.js'
 import { checkNumbers, notReal } from './quantize.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 
 /** Either `scale` and `bias`, or `mean` and `std`: one number for all elements, or one per index of `axis`. */
 export interface AffineOptions<Name extends DtypeName = DtypeName> {
@@ -39,10 +39,10 @@ export interface AffineOptions<Name extends DtypeName = DtypeName> {
  * numbers than `axis` has indices; ERR_DTYPE, ERR_ARGUMENT, ERR_UNSUPPORTED, ERR_NO_DATA
  */
 export function affine<Name extends DtypeName = 'float32'>(
-  tensor: Tensor,
+  tensor: AnyTensor,
   options: AffineOptions<Name>,
 ): DenseTensor<CanonicalDtype<Name>>
-export function affine(tensor: Tensor, options: AffineOptions): DenseTensor {
+export function affine(tensor: AnyTensor, options: AffineOptions): DenseTensor {
   const dense = checkNumbers(tensor, 'affine')
   if (DTYPES[dense.dtype].kind === 'complex') throw notReal(dense)
   checkOptions(options, 'affine', ['scale', 'bias', 'mean', 'std', 'axis', 'dtype'])

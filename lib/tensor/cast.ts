@@ -4,9 +4,10 @@ import type { CastOptions, CastStep } from '../dtype/cast_step.js'
 import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import { dequantized, isBlockNumbers } from './block_tensor.js'
 import { changeElements } from './change_elements.js'
-import { checkOnlyDense } from './check_tensor.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import { checkOnlyDense, isBlockTensor } from './check_tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 
 const MODES = ['spec', 'onnx'] as const
 const ROUNDS = ['up', 'nearest', 'down'] as const
@@ -24,18 +25,21 @@ const ROUNDS = ['up', 'nearest', 'down'] as const
  *
  * A second cast rounds a second time, as it does for a tensor in memory. docs/casts.md has every rule.
  *
- * @param tensor - a dense tensor in any layout
+ * @param tensor - a dense tensor in any layout, or a tensor of blocks, whose numbers are cast from float32
  * @throws TileworkError at once: ERR_DTYPE for an unknown type and for complex to real, ERR_UNSUPPORTED for strings and for
  * tensors that are not dense; ERR_ARGUMENT, ERR_NO_DATA
  */
 export function cast<Name extends DtypeName>(
-  tensor: Tensor,
+  tensor: AnyTensor,
   dtype: Name,
   options?: CastOptions,
 ): DenseTensor<CanonicalDtype<Name>>
-export function cast(tensor: Tensor, dtype: DtypeName, options: CastOptions = {}): DenseTensor {
+export function cast(tensor: AnyTensor, dtype: DtypeName, options: CastOptions = {}): DenseTensor {
+  const to = resolveDtype(dtype)
+  // In one pass, and the same numbers: float16 and bfloat16 round float32 once.
+  if (isBlockTensor(tensor) && isBlockNumbers(to)) return dequantized(tensor, to)
   const dense = checkOnlyDense(tensor, 'cast', 'can be cast')
-  const step = stepOf(dense, resolveDtype(dtype), options)
+  const step = stepOf(dense, to, options)
   return dense.dtype === step.to ? dense : changeElements(dense, step)
 }
 

@@ -7,7 +7,7 @@ import { cast } from './cast.js'
 import { checkOnlyDense } from './check_tensor.js'
 import { tensor as tensorOf } from './from_values.js'
 import { stats, type TensorStatistics } from './stats.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 
 /** What a cast of a tensor would destroy. */
 export interface CastLosses {
@@ -27,7 +27,7 @@ export interface CastLosses {
  * @throws TileworkError as `cast` and `stats`
  */
 export async function castLosses(
-  tensor: Tensor,
+  tensor: AnyTensor,
   dtype: DtypeName,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<CastLosses> {

@@ -1,10 +1,12 @@
 /** Recognises tensors by their fields and methods, tilework's own and the caller's. */
 
 import { readInput } from '../caller_input.js'
+import { isBlockDtype } from '../dtype/block_types.js'
 import { isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
-import type { DenseTensor, SparseTensor, StringTensor, Tensor } from './tensor.js'
+import { dequantized } from './block_tensor.js'
+import type { AnyTensor, BlockTensor, DenseTensor, SparseTensor, StringTensor, Tensor } from './tensor.js'
 
 /**
  * @param call - the called function, for the message
@@ -19,28 +21,32 @@ export function checkDense(value: unknown, call: string): DenseTensor {
 }
 
 /**
- * As `checkDense`, for operations that only dense tensors support.
+ * As `checkDense`, for operations that only dense tensors support. Of blocks it gives the float32 numbers.
  *
  * @param only - end of the sentence "only dense tensors …", for example `can be cast`
  * @throws TileworkError ERR_ARGUMENT for a value that is not a tensor, ERR_UNSUPPORTED for a tensor of another kind
  */
-export function checkOnlyDense(value: Tensor, call: string, only: string): DenseTensor {
+export function checkOnlyDense(value: AnyTensor, call: string, only: string): DenseTensor {
   return readInput('The tensor', () => {
     if (value?.kind === 'sparse' || value?.kind === 'string') {
       const message = `tensor "${value.name}" is a ${value.kind} tensor; only dense tensors ${only}.`
       throw new TileworkError('ERR_UNSUPPORTED', message)
     }
-    return checkDense(value, call)
+    return isBlockTensor(value) ? dequantized(value) : checkDense(value, call)
   })
 }
 
 /**
  * @param call - the called function, for the message
+ * @param blocks - given where tensors of blocks are taken too
  * @throws TileworkError ERR_ARGUMENT unless `value` has the fields and methods of a tensor of its kind
  */
-export function checkTensor(value: unknown, call: string): Tensor {
+export function checkTensor(value: unknown, call: string): Tensor
+export function checkTensor(value: unknown, call: string, blocks: 'or blocks'): AnyTensor
+export function checkTensor(value: unknown, call: string, blocks?: 'or blocks'): AnyTensor {
   return readInput('The tensor', () => {
     if (isDenseTensor(value) || isSparseTensor(value) || isStringTensor(value)) return value
+    if (blocks && isBlockTensor(value)) return value
     throw new TileworkError('ERR_ARGUMENT', `${call} takes tensors; ${valueText(value)} was given.`)
   })
 }
@@ -67,9 +73,21 @@ function isStringTensor(value: unknown): value is StringTensor {
   return isNamed(value, 'string') && typeof (value as Partial<StringTensor>).strings === 'function'
 }
 
-function isNamed(value: unknown, kind: Tensor['kind']): boolean {
+/** True for an object with the fields and methods of a tensor of blocks. */
+export function isBlockTensor(value: unknown): value is BlockTensor {
+  return readInput('The tensor', () => hasBlocks(value))
+}
+
+function hasBlocks(value: unknown): boolean {
+  if (!isNamed(value, 'block')) return false
+  const { dtype, shape, byteLength, bytes, bytesSync } = value as Partial<BlockTensor>
+  if (!isBlockDtype(dtype) || !Array.isArray(shape) || !isCount(byteLength)) return false
+  return typeof bytes === 'function' && typeof bytesSync === 'function'
+}
+
+function isNamed(value: unknown, kind: AnyTensor['kind']): boolean {
   if (typeof value !== 'object' || value === null) return false
-  const tensor = value as Partial<Tensor>
+  const tensor = value as Partial<AnyTensor>
   return tensor.kind === kind && typeof tensor.name === 'string'
 }
 

@@ -1,6 +1,6 @@
 /** A tensor in one line, for `console.log` and `util.inspect`. */
 import { inspect } from 'node:util'
-import type { Tensor } from './tensor.js'
+import type { AnyTensor } from './tensor.js'
 
 /** Longest part of a name that is shown: names come from files and may have megabytes. */
 const MAX_NAME_LENGTH = 80
@@ -13,7 +13,7 @@ const MAX_EXTENTS = 16
  *
  * @returns for example `DenseTensor 'conv1' float32 [64, 3, 7, 7] row_major`
  */
-export function describeTensor(tensor: Tensor): string {
+export function describeTensor(tensor: AnyTensor): string {
   const name = tensor.name === '' ? [] : [nameText(tensor.name)]
   return [
     CLASS_NAMES[tensor.kind],
@@ -24,9 +24,14 @@ export function describeTensor(tensor: Tensor): string {
   ].join(' ')
 }
 
-const CLASS_NAMES = { dense: 'DenseTensor', sparse: 'SparseTensor', string: 'StringTensor' } as const
+const CLASS_NAMES = {
+  dense: 'DenseTensor',
+  sparse: 'SparseTensor',
+  string: 'StringTensor',
+  block: 'BlockTensor',
+} as const
 
-function detailsOf(tensor: Tensor): string[] {
+function detailsOf(tensor: AnyTensor): string[] {
   if (tensor.kind === 'dense') return [tensor.storage.layout]
   return tensor.kind === 'sparse' ? [entriesText(tensor.entryCount)] : []
 }

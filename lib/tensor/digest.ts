@@ -7,7 +7,7 @@ import { throwIfAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import { yieldToEventLoop } from '../event_loop.js'
 import { checkTensor } from './check_tensor.js'
-import type { DenseTensor, SparseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, BlockTensor, DenseTensor, SparseTensor } from './tensor.js'
 
 /** Large enough that a reordered tensor is computed in few calls, small enough for any machine. */
 const CHUNK_BYTES = 8 * 1024 * 1024
@@ -19,18 +19,19 @@ export interface DigestOptions {
 }
 
 /**
- * Hexadecimal SHA-256 of the packed little-endian storage bytes, holes included. For a sparse tensor: of the bytes of
+ * Hexadecimal SHA-256 of the packed little-endian storage bytes, holes included, or of the blocks. For a sparse tensor: of the bytes of
  * its indices (64-bit, `[entryCount, rank]` row-major), then of its values. Large tensors are hashed on a worker thread.
  *
  * @throws TileworkError ERR_ABORTED; ERR_UNSUPPORTED for strings; ERR_NO_DATA, and whatever reading the bytes throws
  */
-export async function digest(tensor: Tensor, options: DigestOptions = {}): Promise<string> {
-  checkTensor(tensor, 'digest')
+export async function digest(tensor: AnyTensor, options: DigestOptions = {}): Promise<string> {
+  checkTensor(tensor, 'digest', 'or blocks')
   checkOptions(options, 'digest', ['signal', 'onBytes'])
   const { signal, onBytes } = readInput('The options of digest', () => ({ ...options }))
   checkListener(onBytes, 'onBytes')
   throwIfAborted(signal)
   if (tensor.kind === 'dense') return digestDense(tensor, signal, onBytes)
+  if (tensor.kind === 'block') return digestBlocks(tensor, signal, onBytes)
   if (tensor.kind === 'sparse') return digestSparse(tensor, signal, onBytes)
   throw new TileworkError(
     'ERR_UNSUPPORTED',
@@ -47,6 +48,16 @@ async function digestDense(
 ): Promise<string> {
   const { byteLength } = tensor.storage
   return hashRange(byteLength, signal, onBytes, (start, chunk) => tensor.copyTo(chunk, { start }))
+}
+
+async function digestBlocks(
+  tensor: BlockTensor,
+  signal: AbortSignal | undefined,
+  onBytes: OnBytes,
+): Promise<string> {
+  return hashRange(tensor.byteLength, signal, onBytes, async (start, chunk) => {
+    chunk.set(await tensor.bytes({ start, end: start + chunk.byteLength }))
+  })
 }
 
 async function digestSparse(

@@ -14,7 +14,7 @@ import { FusedTensor } from './fused.js'
 import { quantize } from './quantize.js'
 import { reorder } from './reorder.js'
 import { slice } from './slice.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 import { dtypeOfTypedArray } from './typed_array_dtype.js'
 
 /** Raw pixels: `await sharp(path).raw().toBuffer()`. One image, or several of one size one after the other. */
@@ -114,7 +114,7 @@ export interface TensorToImageOptions {
  * @throws TileworkError at once: ERR_ARGUMENT for another number of axes, for channels other than 1 to 4 (1 or 3 for `bgr`) and
  * for wrong options; as `affine`
  */
-export function tensorToImage(tensor: Tensor, options: TensorToImageOptions = {}): DenseTensor<'uint8'> {
+export function tensorToImage(tensor: AnyTensor, options: TensorToImageOptions = {}): DenseTensor<'uint8'> {
   const dense = checkOnlyDense(tensor, 'tensorToImage', 'hold images')
   checkOptions(options, 'tensorToImage', ['mean', 'std', 'layout', 'order'])
   const asked = readInput('The options of tensorToImage', () => readOptions(options))

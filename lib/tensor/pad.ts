@@ -9,7 +9,7 @@ import { joined } from './concat.js'
 import { ConstantTensor, elementPattern } from './constant.js'
 import { asStored, type StoredTensor } from './dense.js'
 import { checkShape, sizeOf } from './shape.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 
 /** What `pad` takes for one axis: elements before the first and after the last, or one number for both. */
 export type PadWidth = number | readonly [before: number, after: number] | null | undefined
@@ -30,11 +30,11 @@ export interface PadOptions {
  * complex types and a value other than 0; ERR_UNSUPPORTED, ERR_NO_DATA, ERR_OVERFLOW
  */
 export function pad<D extends Dtype>(
-  tensor: Tensor<D>,
+  tensor: AnyTensor<D>,
   widths: readonly PadWidth[],
   options?: PadOptions,
 ): DenseTensor<D>
-export function pad(tensor: Tensor, widths: readonly PadWidth[], options: PadOptions = {}): DenseTensor {
+export function pad(tensor: AnyTensor, widths: readonly PadWidth[], options: PadOptions = {}): DenseTensor {
   const dense = checkOnlyDense(tensor, 'pad', 'can be padded')
   checkOptions(options, 'pad', ['value'])
   const pairs = readInput('The widths', () => widthsOf(widths, dense.shape.length))

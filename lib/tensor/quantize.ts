@@ -1,11 +1,14 @@
 /** Quantizes real numbers to codes and back, lazily. Both are linear maps that execute in one pass with casts and reorders. */
 import { checkOptions, readInput } from '../caller_input.js'
+import { isBlockDtype } from '../dtype/block_types.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
 import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import { type BlockNumbers, dequantized, isBlockNumbers } from './block_tensor.js'
 import { changeElements } from './change_elements.js'
-import { checkOnlyDense } from './check_tensor.js'
+import { checkOnlyDense, isBlockTensor } from './check_tensor.js'
+import { encodedBlocks, type QuantizedBlockDtype } from './encode_blocks.js'
 import {
   blockedParameters,
   checkRules,
@@ -15,7 +18,7 @@ import {
   quantizationNames,
   resolveCodeType,
 } from './quantization.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, BlockTensor, DenseTensor } from './tensor.js'
 
 export interface QuantizeOptions extends QuantizationParameters {
   /**
@@ -36,6 +39,14 @@ export interface DequantizeOptions<Name extends DtypeName = DtypeName> extends Q
 }
 
 /**
+ * A tensor of real numbers as blocks, with the bits of the package gguf. Lazy: reads throw ERR_QUANTIZATION for numbers that are
+ * not finite, and where a scale overflows float16.
+ *
+ * @param tensor - a dense tensor in any layout; its last axis is a multiple of the elements of a block
+ * @throws TileworkError ERR_LAYOUT_SHAPE for rows that are no whole blocks; ERR_DTYPE, ERR_ARGUMENT, ERR_UNSUPPORTED, ERR_NO_DATA
+ */
+export function quantize(tensor: AnyTensor, dtype: QuantizedBlockDtype): BlockTensor
+/**
  * The codes of a tensor of real numbers, with the same name, shape and layout. Lazy, one pass over memory together with
  * casts, slices and reorders before and after it.
  *
@@ -50,12 +61,23 @@ export interface DequantizeOptions<Name extends DtypeName = DtypeName> extends Q
  * ERR_UNSUPPORTED, ERR_NO_DATA
  */
 export function quantize<Name extends DtypeName>(
-  tensor: Tensor,
+  tensor: AnyTensor,
   dtype: Name,
   options: QuantizeOptions,
 ): DenseTensor<CanonicalDtype<Name>>
-export function quantize(tensor: Tensor, dtype: DtypeName, options: QuantizeOptions): DenseTensor {
+export function quantize(
+  tensor: AnyTensor,
+  dtype: DtypeName | QuantizedBlockDtype,
+  options?: QuantizeOptions,
+): DenseTensor | BlockTensor {
   const dense = checkNumbers(tensor, 'quantize')
+  if (!isBlockDtype(dtype)) return quantizeCodes(dense, dtype, options!)
+  checkOptions(options ?? {}, 'quantize to blocks', [])
+  return encodedBlocks(dense, dtype)
+}
+
+/** As `quantize` to codes. */
+export function quantizeCodes(dense: DenseTensor, dtype: DtypeName, options: QuantizeOptions): DenseTensor {
   const to = resolveCodeType(dtype)
   const { kind } = DTYPES[dense.dtype]
   if (kind === 'complex') throw notReal(dense)
@@ -79,6 +101,22 @@ function quantizeStep(dense: DenseTensor, to: Dtype, options: QuantizeOptions): 
   return { kind: 'quantize', from: dense.dtype, to, rules, saturate, ...parameters }
 }
 
+/** What `dequantize` takes for a tensor of blocks, which has its own scales. */
+export interface BlockDequantizeOptions<Name extends BlockNumbers = BlockNumbers> {
+  /** Type of the result: float32 by default, float16 or bfloat16. */
+  readonly dtype?: Name
+}
+
+/**
+ * The numbers of a tensor of blocks as a dense row-major tensor of the same name and shape, exact for float32 and rounded once
+ * from it for float16 and bfloat16. Lazy.
+ *
+ * @throws TileworkError ERR_DTYPE for another element type, ERR_ARGUMENT for other options
+ */
+export function dequantize<Name extends BlockNumbers = 'float32'>(
+  tensor: BlockTensor,
+  options?: BlockDequantizeOptions<Name>,
+): DenseTensor<Name>
 /**
  * The real numbers of a tensor of codes, `(code - zeroPoint) * scale`, with the same name, shape and layout, as ONNX's
  * DequantizeLinear. Lazy.
@@ -87,10 +125,18 @@ function quantizeStep(dense: DenseTensor, to: Dtype, options: QuantizeOptions): 
  * @throws TileworkError as `quantize`
  */
 export function dequantize<Name extends DtypeName = 'float32'>(
-  tensor: Tensor,
+  tensor: AnyTensor,
   options: DequantizeOptions<Name>,
 ): DenseTensor<CanonicalDtype<Name>>
-export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTensor {
+export function dequantize(
+  tensor: AnyTensor,
+  options: DequantizeOptions | BlockDequantizeOptions = {},
+): DenseTensor {
+  if (isBlockTensor(tensor)) return dequantizeBlocks(tensor, options as BlockDequantizeOptions)
+  return dequantizeCodes(tensor, options as DequantizeOptions)
+}
+
+function dequantizeCodes(tensor: AnyTensor, options: DequantizeOptions): DenseTensor {
   const dense = checkNumbers(tensor, 'dequantize')
   if (!isCodeType(dense.dtype)) {
     throw new TileworkError(
@@ -102,6 +148,16 @@ export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTen
   return changeElements(
     dense,
     readInput('The options of dequantize', () => dequantizeStep(dense, options)),
+  )
+}
+
+function dequantizeBlocks(tensor: BlockTensor, options: BlockDequantizeOptions): DenseTensor {
+  checkOptions(options, 'dequantize', ['dtype'])
+  const to = readInput('The options of dequantize', () => resolveDtype(options.dtype ?? 'float32'))
+  if (isBlockNumbers(to)) return dequantized(tensor, to)
+  throw new TileworkError(
+    'ERR_DTYPE',
+    `blocks are dequantized to float32, float16 or bfloat16; dtype is ${to}`,
   )
 }
 
@@ -124,7 +180,7 @@ function dequantizeStep(dense: DenseTensor, options: DequantizeOptions, isSigned
 }
 
 /** @param call - the called function, for messages. @throws TileworkError ERR_ARGUMENT, ERR_UNSUPPORTED for other kinds */
-export function checkNumbers(tensor: Tensor, call: string): DenseTensor {
+export function checkNumbers(tensor: AnyTensor, call: string): DenseTensor {
   return checkOnlyDense(tensor, call, `can be given to ${call}`)
 }
 

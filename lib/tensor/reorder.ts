@@ -8,7 +8,7 @@ import { checkOnlyDense } from './check_tensor.js'
 import { FusedTensor } from './fused.js'
 import { inLayout, JoinedTensor } from './joined.js'
 import { isPadded } from './plain_storage.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 
 export interface ReorderOptions {
   /** Explicit padding before the first element, one count per axis; zeros. Data layouts and row_major only. */
@@ -27,12 +27,12 @@ export interface ReorderOptions {
  * @throws TileworkError at once: ERR_UNSUPPORTED for a tensor that is not dense or has elements of 2 bits, ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_ARGUMENT, ERR_NO_DATA
  */
 export function reorder<D extends Dtype>(
-  tensor: Tensor<D>,
+  tensor: AnyTensor<D>,
   layout: AnyLayoutName | Layout,
   options?: ReorderOptions,
 ): DenseTensor<D>
 export function reorder(
-  tensor: Tensor,
+  tensor: AnyTensor,
   layout: AnyLayoutName | Layout,
   options: ReorderOptions = {},
 ): DenseTensor {

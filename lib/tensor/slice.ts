@@ -10,7 +10,7 @@ import type { StoredTensor } from './dense.js'
 import { FusedTensor } from './fused.js'
 import { JoinedTensor } from './joined.js'
 import { type Region, regionOfRegion, type SliceRange, sliceRegion, wholeRegion } from './region.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 
 /**
  * A part of a dense tensor, with its name, element type and layout, without explicit padding. Lazy. Where the part is one
@@ -23,8 +23,8 @@ import type { DenseTensor, Tensor } from './tensor.js'
  * @throws TileworkError at once: ERR_UNSUPPORTED for a tensor that is not dense or has elements of 2 bits, ERR_ARGUMENT for
  * a malformed range or for more ranges than axes, ERR_LAYOUT_SHAPE when the layout cannot store the part, ERR_NO_DATA
  */
-export function slice<D extends Dtype>(tensor: Tensor<D>, ranges: readonly SliceRange[]): DenseTensor<D>
-export function slice(tensor: Tensor, ranges: readonly SliceRange[]): DenseTensor {
+export function slice<D extends Dtype>(tensor: AnyTensor<D>, ranges: readonly SliceRange[]): DenseTensor<D>
+export function slice(tensor: AnyTensor, ranges: readonly SliceRange[]): DenseTensor {
   const dense = checkOnlyDense(tensor, 'slice', 'can be sliced')
   return takeRegion(
     dense,

@@ -6,7 +6,7 @@ import { valueText } from '../value_text.js'
 import { checkOnlyDense } from './check_tensor.js'
 import { type ConcatOptions, resolveAxis } from './concat.js'
 import { slice } from './slice.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 
 /** Parts of one split. Each is an object of its own, so a huge number would exhaust memory before any byte is read. */
 const MAX_PARTS = 2 ** 20
@@ -20,12 +20,12 @@ const MAX_PARTS = 2 ** 20
  * numbers, and for an axis that the tensor lacks; ERR_LIMIT for more than 2^20 parts; as `slice`
  */
 export function split<D extends Dtype>(
-  tensor: Tensor<D>,
+  tensor: AnyTensor<D>,
   sections: number | readonly number[],
   options?: ConcatOptions,
 ): DenseTensor<D>[]
 export function split(
-  tensor: Tensor,
+  tensor: AnyTensor,
   sections: number | readonly number[],
   options: ConcatOptions = {},
 ): DenseTensor[] {

@@ -17,7 +17,7 @@ import { nativeStorageOf } from './native_storage.js'
 import { isPlain } from './plain_storage.js'
 import { checkNumbers } from './quantize.js'
 import { reorder } from './reorder.js'
-import type { DenseTensor, Tensor } from './tensor.js'
+import type { AnyTensor, DenseTensor } from './tensor.js'
 
 /** Counts of the finite numbers in bins of equal width. */
 export interface Histogram {
@@ -75,7 +75,7 @@ const WINDOW_BYTES = 4 * 1024 * 1024
  * @throws TileworkError ERR_UNSUPPORTED for a tensor that is not dense; ERR_ARGUMENT, ERR_NO_DATA, ERR_ABORTED, and what
  * reading the bytes throws
  */
-export async function stats(tensor: Tensor, options: StatsOptions = {}): Promise<TensorStatistics> {
+export async function stats(tensor: AnyTensor, options: StatsOptions = {}): Promise<TensorStatistics> {
   const dense = checkNumbers(tensor, 'stats')
   checkOptions(options, 'stats', ['bins', 'signal', 'onBytes'])
   const given = readInput('The options of stats', () => ({ ...options }))

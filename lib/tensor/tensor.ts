@@ -3,6 +3,7 @@
  * transforming a tensor touches no bytes; the methods that read do.
  */
 import type { ByteRange } from '../bytes/source.js'
+import type { BlockDtype } from '../dtype/block_types.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import type { Float16Numbers } from '../dtype/float16_array.js'
 import type { TypedArray, TypedArrayOf } from '../dtype/typed_array.js'
@@ -31,9 +32,9 @@ export interface BitsOptions {
 }
 
 /** What every tensor has, whatever its kind. */
-export interface TensorInfo<D extends Dtype = Dtype> {
+export interface TensorInfo<D extends Dtype | BlockDtype = Dtype> {
   readonly name: string
-  readonly kind: 'dense' | 'sparse' | 'string'
+  readonly kind: 'dense' | 'sparse' | 'string' | 'block'
   readonly dtype: D
   /** Logical extents, slowest axis first; empty for a scalar. */
   readonly shape: readonly number[]
@@ -144,5 +145,28 @@ export interface StringTensor extends TensorInfo {
   rawStrings(): Promise<readonly Uint8Array[]>
 }
 
-/** A tensor of any kind; `kind` distinguishes them. */
+/**
+ * A tensor of quantized blocks, as language models have them: consecutive elements of the last axis share scales. `cast` and
+ * `dequantize` give its numbers, lazily; `slice`, `reorder` and other functions of dense tensors take them as float32.
+ */
+export interface BlockTensor extends TensorInfo<BlockDtype> {
+  readonly kind: 'block'
+  /** Bytes of all blocks. */
+  readonly byteLength: number
+  /**
+   * The blocks as they are stored, row by row. Errors as for dense tensors.
+   *
+   * @param range - bytes; all of them by default. ERR_RANGE beyond `byteLength`
+   */
+  bytes(range?: ByteRange): Promise<Uint8Array>
+  /** As `bytes`, synchronously. ERR_ASYNC_ONLY where the source has no synchronous reads. */
+  bytesSync(range?: ByteRange): Uint8Array
+  /** The numbers as float32 in row-major order: `size` elements. */
+  toTypedArray(): Promise<Float32Array>
+}
+
+/** A tensor of any kind but blocks; `kind` distinguishes them. */
 export type Tensor<D extends Dtype = Dtype> = DenseTensor<D> | SparseTensor<D> | StringTensor
+
+/** A tensor of any kind, as files have them. Only GGUF files have those of blocks. */
+export type AnyTensor<D extends Dtype = Dtype> = Tensor<D> | BlockTensor

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { findingNotices } from '../../lib/cli/text/finding_line.js'
 import { shellQuote } from '../../lib/cli/text/shell_quote.js'
 import {
+  type AnyTensor,
   cast,
   type DenseTensor,
   type Finding,
@@ -35,7 +36,7 @@ interface Stored {
   readonly bytes: Buffer
 }
 
-async function stored(tensor: Tensor | undefined): Promise<Stored> {
+async function stored(tensor: AnyTensor | undefined): Promise<Stored> {
   if (tensor?.kind !== 'dense') throw new Error('The tensor is not dense.')
   return { dtype: tensor.dtype, shape: tensor.shape, bytes: Buffer.from(await tensor.bytes()) }
 }

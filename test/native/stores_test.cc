@@ -71,9 +71,10 @@ void test_explanation() {
   CHECK(stores_reason(36000, 1, facts) ==
         "35 KiB of source and destination are not more than 16 MiB, half of a cache of 32 MiB");
   const MemoryFacts host{260 * kMiB, [] { return false; }};
-  CHECK(stores_reason(100 * kMiB, 2, host) ==
-        "100 MiB of source and destination are more than 48 MiB, three quarters of a cache of 64 MiB (260 MiB "
-        "reported, of which a core has less)");
+  CHECK(
+      stores_reason(100 * kMiB, 2, host) ==
+      "100 MiB of source and destination are more than 48 MiB, three quarters of a cache of 64 MiB (260 MiB "
+      "reported, of which a core has less)");
 }
 
 // What this machine reports and measures can be true of one.

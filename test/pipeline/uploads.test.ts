@@ -11,7 +11,7 @@ import { temporaryFolder } from '../cli/temporary_folder.js'
 import { THIRD_PARTY, thirdPartyPath } from '../shared_fixtures.js'
 
 const inFolder = temporaryFolder()
-const FORMATS_READ = 'the formats that are read are npy, npz, safetensors, tmfile, onnx and btf.'
+const FORMATS_READ = 'the formats that are read are npy, npz, gguf, safetensors, tmfile, onnx and btf.'
 
 const TENSORS = ['a', 'b'].map((name) => tensor(new Float32Array(64), { shape: [8, 8], name }))
 
@@ -133,7 +133,6 @@ function zipOf(member: string): Buffer {
 }
 
 it.each<[string, Uint8Array]>([
-  ['a GGUF model', latin('GGUF\x03\0\0\0\x24\x01')],
   ['a PyTorch file (a ZIP archive with a pickle)', zipOf('archive/data.pkl')],
   ['a PyTorch file (a ZIP archive with a pickle)', zipOf('resnet/.format_version')],
   ['a Keras model (a ZIP archive)', zipOf('metadata.json')],

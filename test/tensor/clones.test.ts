@@ -3,12 +3,12 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import {
+  type AnyTensor,
   open,
   reorder,
   serialize,
   sparseFromDense,
   stringTensor,
-  type Tensor,
   tensor,
 } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/models/onnx/index.js'
@@ -18,7 +18,7 @@ import { AbsentTensor } from '../../lib/tensor/absent.js'
 
 const dense = tensor(new Float32Array(6), { shape: [2, 3], name: 'd' })
 
-const TENSORS: [string, () => Tensor | Promise<Tensor>, string, object][] = [
+const TENSORS: [string, () => AnyTensor | Promise<AnyTensor>, string, object][] = [
   [
     'in memory',
     () => dense,

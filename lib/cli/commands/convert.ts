@@ -12,7 +12,6 @@ import {
   convertMany as convertFiles,
   type FileOutcome,
   isPattern,
-  resolveDtype,
   type Shard,
   schedulerShard,
   TileworkError,
@@ -36,6 +35,7 @@ import {
   checkFlags,
   libraryOptions,
   manyFlags,
+  parseDtype,
   parseQuantize,
   selectsTensors,
   undoCommands,
@@ -172,7 +172,11 @@ function addTensorOptions(command: Command): void {
         'codes with scales from the values: int8, int8:AXIS (a scale per index) or int8:block=32 (per block of the last axis)',
       ).argParser(parseQuantize),
     )
-    .option('--dtype <name>', 'element type to write: its name, or a short one such as bf16', resolveDtype)
+    .option(
+      '--dtype <name>',
+      'element type to write: its name, a short one such as bf16, or a block type of GGUF such as q8_0',
+      parseDtype,
+    )
 }
 
 function addManyOptions(command: Command): void {

@@ -1,5 +1,6 @@
 /** The flags of `convert` as options of the library, and back as the command line that undoes a conversion. */
 import type {
+  BlockDtype,
   Dtype,
   Finding,
   FormatName,
@@ -10,7 +11,7 @@ import type {
   UndoOptions,
   ValueQuantization,
 } from '../../index.js'
-import { parseLayout, resolveDtype, TileworkError } from '../../index.js'
+import { BLOCK_DTYPES, parseLayout, resolveDtype, TileworkError } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { type ReadChoice, readChoice } from '../files/open_input.js'
 import { formatShape } from '../text/parse_shape.js'
@@ -29,7 +30,7 @@ export interface TensorFlags {
   readonly fromPadLower?: readonly number[]
   readonly fromPadUpper?: readonly number[]
   readonly as?: 'weights'
-  readonly dtype?: Dtype
+  readonly dtype?: Dtype | BlockDtype
   readonly format?: string
   readonly device?: string
   readonly weightsOnly?: boolean
@@ -150,6 +151,12 @@ function checkQueueFlags(flags: ConvertFlags): void {
 
 function refuse(message: string): never {
   throw new TileworkError('ERR_ARGUMENT', message)
+}
+
+/** An element type by any of its names, or a block type. */
+export function parseDtype(text: string): Dtype | BlockDtype {
+  const lower = text.toLowerCase()
+  return Object.hasOwn(BLOCK_DTYPES, lower) ? (lower as BlockDtype) : resolveDtype(text)
 }
 
 const QUANTIZE_USE = '--quantize takes TYPE, TYPE:AXIS or TYPE:block=N, for example int8:0'

@@ -1,5 +1,5 @@
 /** `--stats`: statistics of the elements of a tensor, in JSON and as a histogram of one line. */
-import { type Histogram, stats, type Tensor, type TensorStatistics } from '../../index.js'
+import { type AnyTensor, type Histogram, stats, type TensorStatistics } from '../../index.js'
 
 /** Statistics of the logical elements, with numbers that JSON holds exactly. */
 export interface ElementStatistics extends Omit<TensorStatistics, 'min' | 'max'> {
@@ -12,17 +12,17 @@ export interface ElementStatistics extends Omit<TensorStatistics, 'min' | 'max'>
 const BINS = 16
 
 /**
- * Statistics of a dense tensor of numbers; null for any other.
+ * Statistics of a dense tensor, or of the numbers of blocks; null for any other.
  *
  * @param onBytes - called with the number of bytes just read
  * @throws TileworkError ERR_ABORTED, and what reading the bytes throws
  */
 export async function elementStatistics(
-  tensor: Tensor,
+  tensor: AnyTensor,
   signal: AbortSignal,
   onBytes: (count: number) => void,
 ): Promise<ElementStatistics | null> {
-  if (tensor.kind !== 'dense') return null
+  if (tensor.kind !== 'dense' && tensor.kind !== 'block') return null
   const found = await stats(tensor, { bins: BINS, signal, onBytes })
   return { ...found, min: jsonNumber(found.min), max: jsonNumber(found.max) }
 }

@@ -1,13 +1,13 @@
 /** `tilework inspect FILE…`: the content of files, reading no more of them than necessary. */
 import { type Command, Option } from 'commander'
 import {
+  type AnyTensor,
   DTYPES,
   type Dtype,
   digest,
   type Finding,
   nearestNames,
   type OpenFile,
-  type Tensor,
   type TensorList,
   type TensorSummary,
   TileworkError,
@@ -239,7 +239,7 @@ class TensorReader {
     private readonly bytesTotal: number,
   ) {}
 
-  async complete(tensor: Tensor, report: TensorReport): Promise<TensorReport> {
+  async complete(tensor: AnyTensor, report: TensorReport): Promise<TensorReport> {
     const values = this.options.values && { values: await cornerOf(tensor) }
     if (!tensor.hasData || tensor.kind === 'string') return { ...report, ...values }
     const onBytes = (count: number): void => {

@@ -2,7 +2,7 @@
  * Which tensors `inspect` lists, and in which order: `--filter`, `--sort`, `--limit`. A selection holds numbers and no
  * summaries: those of a million small tensors would take many times the size of their file.
  */
-import { summarizeTensor, type Tensor, type TensorList, TileworkError } from '../../index.js'
+import { type AnyTensor, summarizeTensor, type TensorList, TileworkError } from '../../index.js'
 import { type FileSummary, type Listed, SummaryOfFile } from './inspect_summary.js'
 
 export const SORT_KEYS = ['name', 'bytes', 'dtype'] as const
@@ -46,7 +46,7 @@ export function selectListed(tensors: TensorList, { filter, sort, limit }: Selec
   return { all: all.finish(), matching: matching.finish(), listed }
 }
 
-function listedTensor(tensor: Tensor, index: number): Listed {
+function listedTensor(tensor: AnyTensor, index: number): Listed {
   return { index, ...summarizeTensor(tensor) }
 }
 

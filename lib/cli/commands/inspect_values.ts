@@ -1,5 +1,5 @@
 /** `--values`: a corner of the values of a tensor. */
-import { DTYPES, slice, type Tensor } from '../../index.js'
+import { type AnyTensor, DTYPES, dequantize, slice } from '../../index.js'
 import { printable } from '../text/printable.js'
 
 /** Most rows and columns of a corner: a glance, and two tensors of a convolution side by side on a screen. */
@@ -13,10 +13,11 @@ export type CornerValue = number | boolean | string
 export type Corner = readonly (readonly CornerValue[])[]
 
 /** The corner of a tensor; null for one without values that can be listed. */
-export async function cornerOf(tensor: Tensor): Promise<Corner | null> {
+export async function cornerOf(tensor: AnyTensor): Promise<Corner | null> {
   if (!tensor.hasData) return null
   if (tensor.kind === 'string') return [(await tensor.strings()).slice(0, COLUMNS)]
   if (tensor.kind === 'sparse') return null
+  if (tensor.kind === 'block') return cornerOf(dequantize(tensor))
   const { shape } = tensor
   const extents = shape.map((extent, axis) => Math.min(extent, limitOf(axis, shape.length)))
   if (extents.includes(0)) return []

@@ -1,5 +1,5 @@
 /** The warning about element types that npy and npz store as raw items, which are read back as unsigned numbers. */
-import { DTYPES, type TensorSummary } from '../../index.js'
+import { DTYPES, type Dtype, type TensorSummary } from '../../index.js'
 import { printable } from './printable.js'
 
 /** @returns undefined where numpy has every type that was written */
@@ -9,7 +9,8 @@ export function rawItemsLine(
   tensors: readonly TensorSummary[],
 ): string | undefined {
   if (format !== 'npy' && format !== 'npz') return undefined
-  const isRaw = ({ kind, dtype }: TensorSummary) => kind === 'dense' && DTYPES[dtype].numpy === undefined
+  const isRaw = ({ kind, dtype }: TensorSummary) =>
+    kind === 'dense' && DTYPES[dtype as Dtype].numpy === undefined
   const dtypes = [...new Set(tensors.filter(isRaw).map(({ dtype }) => dtype))]
   if (dtypes.length === 0) return undefined
   return printable(

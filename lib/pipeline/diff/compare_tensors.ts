@@ -1,12 +1,13 @@
 /** What changed between two tensors: how they are stored, and their values. */
 import { withBorrowedMemory } from '../../bytes/memory_budget.js'
 import { TileworkError } from '../../errors.js'
+import { dequantized } from '../../tensor/block_tensor.js'
 import { isPadded } from '../../tensor/plain_storage.js'
 import { isCodeType, type QuantizationParameters } from '../../tensor/quantization.js'
 import { dequantizeSigned } from '../../tensor/quantize.js'
 import { compareSparse, sparseAsDense } from '../../tensor/sparse_differences.js'
 import { compareStrings } from '../../tensor/string_differences.js'
-import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import type { AnyTensor, DenseTensor } from '../../tensor/tensor.js'
 import {
   type CompareOptions,
   compareValues,
@@ -62,7 +63,7 @@ export async function compareTensors({ a, b }: TensorPair, options: PairOptions)
   return { a: summarizeTensor(a), b: summarizeTensor(b), changes: [...changes], values, real }
 }
 
-function* changesOf(a: Tensor, b: Tensor, isSameFormat: boolean): Generator<TensorChange> {
+function* changesOf(a: AnyTensor, b: AnyTensor, isSameFormat: boolean): Generator<TensorChange> {
   if (a.name !== b.name) yield 'name'
   if (a.kind !== b.kind) yield 'kind'
   if (a.dtype !== b.dtype) yield 'dtype'
@@ -89,13 +90,13 @@ function quantizationText(quantization: QuantizationParameters | undefined): str
   return JSON.stringify([listOf(scale), listOf(zeroPoint), axis, blockSize])
 }
 
-function metadataOf({ doc = '', metadata }: Tensor): string {
+function metadataOf({ doc = '', metadata }: AnyTensor): string {
   return JSON.stringify([doc, [...metadata].sort(([one], [other]) => (one < other ? -1 : 1))])
 }
 
 async function compareBoth(
-  a: Tensor,
-  b: Tensor,
+  a: AnyTensor,
+  b: AnyTensor,
   options: PairOptions,
 ): Promise<Pick<TensorDifference, 'values' | 'real'>> {
   const none = { values: null, real: null }
@@ -121,7 +122,11 @@ async function compareBoth(
 }
 
 /** Compares a weight with its packed codes. Null for other tensors. */
-async function comparePacked(a: Tensor, b: Tensor, options: PairOptions): Promise<ValueDifferences | null> {
+async function comparePacked(
+  a: AnyTensor,
+  b: AnyTensor,
+  options: PairOptions,
+): Promise<ValueDifferences | null> {
   const { find } = options
   const [ofA, ofB] = [packedForm(a, b), packedForm(b, a)]
   try {
@@ -140,7 +145,8 @@ function nullIfUnusable(error: unknown): null {
   throw error
 }
 
-async function denseOf(tensor: Exclude<Tensor, { kind: 'string' }>): Promise<DenseTensor> {
+async function denseOf(tensor: Exclude<AnyTensor, { kind: 'string' }>): Promise<DenseTensor> {
+  if (tensor.kind === 'block') return dequantized(tensor)
   return tensor.kind === 'sparse' ? sparseAsDense(tensor) : tensor
 }
 

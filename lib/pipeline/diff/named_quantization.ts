@@ -4,10 +4,10 @@
  * and `w_DQ_zero_points`. `convert` and `compress` write these names, as onnxruntime's tools do.
  */
 import { isCodeType, type QuantizationParameters } from '../../tensor/quantization.js'
-import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import type { AnyTensor, DenseTensor } from '../../tensor/tensor.js'
 
 /** Finds a tensor of one file. */
-export type TensorByName = (name: string) => Tensor | undefined
+export type TensorByName = (name: string) => AnyTensor | undefined
 
 /** Bits of the codes in blocks, which their names have. */
 export const BLOCK_BITS = [2, 4, 8] as const

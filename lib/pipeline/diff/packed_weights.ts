@@ -7,7 +7,7 @@ import type { Dtype } from '../../dtype/dtypes.js'
 import { asStored, StoredTensor } from '../../tensor/dense.js'
 import { dequantizeSigned } from '../../tensor/quantize.js'
 import { slice } from '../../tensor/slice.js'
-import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import type { AnyTensor, DenseTensor } from '../../tensor/tensor.js'
 import { BLOCK_BITS, besideOf, numbersOf, type TensorByName } from './named_quantization.js'
 
 /** How packed codes belong to a weight. */
@@ -22,7 +22,7 @@ interface PackedForm {
 }
 
 /** @returns undefined where `codes` are not the packed codes of `weight`, by name, type or shape */
-export function packedForm(codes: Tensor, weight: Tensor): PackedForm | undefined {
+export function packedForm(codes: AnyTensor, weight: AnyTensor): PackedForm | undefined {
   const bits = BLOCK_BITS.find((each) => codes.name === `${weight.name}_Q${each}`)
   if (bits === undefined) return undefined
   if (codes.kind !== 'dense' || codes.dtype !== 'uint8' || weight.kind !== 'dense') return undefined

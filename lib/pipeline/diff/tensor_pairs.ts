@@ -3,20 +3,20 @@ import type { TensorSequence } from '../../formats/format.js'
 import { digest } from '../../tensor/digest.js'
 import { isPlain } from '../../tensor/plain_storage.js'
 import { reorder } from '../../tensor/reorder.js'
-import type { Tensor } from '../../tensor/tensor.js'
+import type { AnyTensor } from '../../tensor/tensor.js'
 import { codesNames } from './named_quantization.js'
 import { packedForm } from './packed_weights.js'
 
 export interface TensorPair {
-  readonly a: Tensor
-  readonly b: Tensor
+  readonly a: AnyTensor
+  readonly b: AnyTensor
 }
 
 export interface MatchedTensors {
   /** Those of one name first, each part in the order of the first file. */
   readonly pairs: readonly TensorPair[]
-  readonly removed: readonly Tensor[]
-  readonly added: readonly Tensor[]
+  readonly removed: readonly AnyTensor[]
+  readonly added: readonly AnyTensor[]
 }
 
 /**
@@ -24,14 +24,14 @@ export interface MatchedTensors {
  * shape and values, and then the two that are left where one of each side is left and they have the same shape.
  */
 export async function matchTensors(
-  a: TensorSequence,
-  b: TensorSequence,
+  a: TensorSequence<AnyTensor>,
+  b: TensorSequence<AnyTensor>,
   signal: AbortSignal | undefined,
 ): Promise<MatchedTensors> {
-  const byName = new Map<string, Tensor[]>()
+  const byName = new Map<string, AnyTensor[]>()
   for (const tensor of b) appendTo(byName, tensor.name, tensor)
-  const pairs = new Map<Tensor, Tensor>()
-  const removed: Tensor[] = []
+  const pairs = new Map<AnyTensor, AnyTensor>()
+  const removed: AnyTensor[] = []
   for (const tensor of a) {
     const other = byName.get(tensor.name)?.shift()
     if (other) pairs.set(tensor, other)
@@ -39,7 +39,7 @@ export async function matchTensors(
   }
   const added = [...byName.values()].flat()
   const left = { removed, added }
-  const take = (found: ReadonlyMap<Tensor, Tensor>): void => {
+  const take = (found: ReadonlyMap<AnyTensor, AnyTensor>): void => {
     const taken = new Set(found.values())
     for (const [one, other] of found) pairs.set(one, other)
     left.removed = left.removed.filter((tensor) => !found.has(tensor))
@@ -55,19 +55,22 @@ export async function matchTensors(
   return { pairs: pairsOf(pairs), ...left }
 }
 
-function pairsOf(pairs: ReadonlyMap<Tensor, Tensor>): TensorPair[] {
+function pairsOf(pairs: ReadonlyMap<AnyTensor, AnyTensor>): TensorPair[] {
   return Array.from(pairs, ([a, b]) => ({ a, b }))
 }
 
 /** Pairs the tensor `w` of one side with its codes, such as `w_quantized`, of the other. */
-function matchCodes(removed: readonly Tensor[], added: readonly Tensor[]): Map<Tensor, Tensor> {
-  const matches = new Map<Tensor, Tensor>()
+function matchCodes(removed: readonly AnyTensor[], added: readonly AnyTensor[]): Map<AnyTensor, AnyTensor> {
+  const matches = new Map<AnyTensor, AnyTensor>()
   for (const [weight, codes] of codesOf(removed, added)) matches.set(weight, codes)
   for (const [weight, codes] of codesOf(added, removed)) matches.set(codes, weight)
   return matches
 }
 
-function* codesOf(weights: readonly Tensor[], others: readonly Tensor[]): Generator<[Tensor, Tensor]> {
+function* codesOf(
+  weights: readonly AnyTensor[],
+  others: readonly AnyTensor[],
+): Generator<[AnyTensor, AnyTensor]> {
   const byName = new Map(others.map((tensor) => [tensor.name, tensor]))
   for (const weight of weights) {
     const codes = codesNames(weight.name).flatMap((name) => byName.get(name) ?? [])
@@ -79,20 +82,20 @@ function* codesOf(weights: readonly Tensor[], others: readonly Tensor[]): Genera
 }
 
 async function matchContents(
-  removed: readonly Tensor[],
-  added: readonly Tensor[],
+  removed: readonly AnyTensor[],
+  added: readonly AnyTensor[],
   signal: AbortSignal | undefined,
-): Promise<Map<Tensor, Tensor>> {
-  const formOf = ({ kind, dtype, shape }: Tensor): string => JSON.stringify([kind, dtype, shape])
+): Promise<Map<AnyTensor, AnyTensor>> {
+  const formOf = ({ kind, dtype, shape }: AnyTensor): string => JSON.stringify([kind, dtype, shape])
   // Only what has a counterpart of its form is read.
   const forms = new Set(removed.map(formOf))
-  const byContent = new Map<string, Tensor[]>()
+  const byContent = new Map<string, AnyTensor[]>()
   const candidates = added.filter((tensor) => forms.has(formOf(tensor)))
   for (const tensor of candidates) {
     const content = await contentDigest(tensor, signal)
     if (content !== undefined) appendTo(byContent, formOf(tensor) + content, tensor)
   }
-  const matches = new Map<Tensor, Tensor>()
+  const matches = new Map<AnyTensor, AnyTensor>()
   const addedForms = new Set(candidates.map(formOf))
   for (const tensor of removed) {
     if (!addedForms.has(formOf(tensor))) continue
@@ -103,16 +106,19 @@ async function matchContents(
   return matches
 }
 
-function appendTo(lists: Map<string, Tensor[]>, key: string, tensor: Tensor): void {
+function appendTo(lists: Map<string, AnyTensor[]>, key: string, tensor: AnyTensor): void {
   const list = lists.get(key)
   if (list) list.push(tensor)
   else lists.set(key, [tensor])
 }
 
 /** Of the values in row-major order; undefined for a tensor whose values say nothing of where it belongs. */
-async function contentDigest(tensor: Tensor, signal: AbortSignal | undefined): Promise<string | undefined> {
+async function contentDigest(
+  tensor: AnyTensor,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
   if (!tensor.hasData || tensor.kind === 'string' || tensor.size === 0) return undefined
   const options = signal ? { signal } : {}
-  if (tensor.kind === 'sparse') return digest(tensor, options)
+  if (tensor.kind !== 'dense') return digest(tensor, options)
   return digest(isPlain(tensor.storage) ? tensor : reorder(tensor, 'row_major'), options)
 }

@@ -3,11 +3,12 @@ import { MemorySource } from '../../bytes/memory.js'
 import { TileworkError } from '../../errors.js'
 import type { ModelDescription } from '../../formats/model_description.js'
 import { summarizeTensor, type TensorSummary } from '../../pipeline/tensor_summary.js'
+import { dequantized } from '../../tensor/block_tensor.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import { dequantize } from '../../tensor/quantize.js'
 import { sparseAsDense } from '../../tensor/sparse_differences.js'
 import { stats } from '../../tensor/stats.js'
-import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
+import type { AnyTensor, DenseTensor, SparseTensor } from '../../tensor/tensor.js'
 import type { FileEntry, FileSummary, StatisticsAnswer, TensorColumns, TensorFacts } from '../protocol.js'
 import { MEANINGS, type Meaning } from '../protocol.js'
 import { untilRejected } from './kept_promises.js'
@@ -89,7 +90,7 @@ const sorted = new WeakMap<SparseTensor, Promise<DenseTensor>>()
 
 /** The tensor as numbers: with `as=real` the real values of codes, and a sparse one with its zeros. */
 export async function numbersOf(
-  { known, tensor }: { readonly known: KnownFile; readonly tensor: Tensor },
+  { known, tensor }: { readonly known: KnownFile; readonly tensor: AnyTensor },
   as: Meaning,
 ): Promise<DenseTensor> {
   if (tensor.kind === 'sparse') {
@@ -97,6 +98,7 @@ export async function numbersOf(
     sorted.set(tensor, dense)
     return dense
   }
+  if (tensor.kind === 'block') return dequantized(tensor)
   if (tensor.kind === 'string')
     throw new TileworkError('ERR_UNSUPPORTED', `tensor "${tensor.name}" holds strings, not numbers.`)
   const quantization = as === 'real' ? await known.quantizationOf(tensor) : undefined

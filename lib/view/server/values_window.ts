@@ -2,6 +2,7 @@
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { parseLayout } from '../../layout/parse_layout.js'
+import { withoutBlocks } from '../../tensor/block_tensor.js'
 import { asStored } from '../../tensor/dense.js'
 import { reorder } from '../../tensor/reorder.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
@@ -16,7 +17,7 @@ const MAX_VALUES = 4096
 
 export async function valuesWindow(files: KnownFiles, parameters: Parameters): Promise<WindowAnswer> {
   const found = files.tensorOf(parameters)
-  const { tensor } = found
+  const tensor = withoutBlocks(found.tensor)
   const plane = planeOf(tensor.shape, parameters)
   const rows = rangeOf(parameters, 'rows', plane.rows)
   const columns = rangeOf(parameters, 'columns', plane.columns)
@@ -28,7 +29,7 @@ export async function valuesWindow(files: KnownFiles, parameters: Parameters): P
   if (count === 0) return { rows, columns, values: [], bits }
   if (tensor.kind === 'string') return { rows, columns, values: await stringsOf(tensor, window), bits }
   const as = parameters.oneOf('as', MEANINGS, 'codes')
-  const values = await numbersIn(await numbersOf(found, as), window)
+  const values = await numbersIn(await numbersOf({ ...found, tensor }, as), window)
   if (tensor.kind === 'sparse') return { rows, columns, values, bits }
   const offsets = offsetsOf(tensor, window)
   return { rows, columns, values, codes: await codesOf(tensor, window), offsets, bits }

@@ -10,7 +10,7 @@ import { quantizationOf } from '../../pipeline/diff/named_quantization.js'
 import type { OpenFile } from '../../pipeline/open.js'
 import { formatOfModel } from '../../pipeline/registry.js'
 import type { QuantizationParameters } from '../../tensor/quantization.js'
-import type { Tensor } from '../../tensor/tensor.js'
+import type { AnyTensor } from '../../tensor/tensor.js'
 import { untilRejected } from './kept_promises.js'
 import type { Parameters } from './parameters.js'
 
@@ -28,7 +28,7 @@ export class KnownFile {
   #description: Promise<ModelDescription | undefined> | undefined
   #findings: Promise<readonly Finding[]> | undefined
   #types: Promise<Readonly<Record<string, string>>> | undefined
-  #last: { readonly index: number; readonly tensor: Tensor } | undefined
+  #last: { readonly index: number; readonly tensor: AnyTensor } | undefined
   readonly #viewed: ViewedFile
 
   constructor(viewed: ViewedFile) {
@@ -44,7 +44,7 @@ export class KnownFile {
   }
 
   get model(): object | undefined {
-    return this.file.onnx ?? this.file.tmfile
+    return this.file.onnx ?? this.file.tmfile ?? this.file.gguf
   }
 
   /** The graphs as names and texts, read once; undefined without a model. */
@@ -72,7 +72,7 @@ export class KnownFile {
   }
 
   /** The same object while one tensor is looked at; what was computed of it is kept with it, and no longer. */
-  tensor(index: number): Tensor {
+  tensor(index: number): AnyTensor {
     if (this.#last?.index === index) return this.#last.tensor
     const tensor = this.file.tensors.at(index)
     if (tensor) {
@@ -82,7 +82,7 @@ export class KnownFile {
     throw new TileworkError('ERR_RANGE', `There is no tensor ${index} in ${this.name}.`)
   }
 
-  async quantizationOf(tensor: Tensor): Promise<QuantizationParameters | undefined> {
+  async quantizationOf(tensor: AnyTensor): Promise<QuantizationParameters | undefined> {
     if (tensor.kind !== 'dense') return undefined
     return quantizationOf(tensor, (name) => this.file.tensors.get(name))
   }
@@ -116,7 +116,7 @@ export class KnownFiles {
   /** The tensor that the parameters `file` and `tensor` name. */
   tensorOf(parameters: Parameters): {
     readonly known: KnownFile
-    readonly tensor: Tensor
+    readonly tensor: AnyTensor
     readonly index: number
   } {
     const known = this.of(parameters)

@@ -7,8 +7,8 @@
 
 #include "cpu/cache.h"
 #include "io/checked_math.h"
-#include "policy/tile_costs.h"
 #include "policy/thresholds.h"
+#include "policy/tile_costs.h"
 
 namespace tilework {
 namespace {

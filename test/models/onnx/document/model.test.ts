@@ -12,7 +12,7 @@ import {
   sortNodes,
 } from '../../../../lib/models/onnx/edit/graph_passes.js'
 import { Graph, OnnxModel } from '../../../../lib/onnx.js'
-import type { DenseTensor, SparseTensor, Tensor } from '../../../../lib/tensor/tensor.js'
+import type { AnyTensor, DenseTensor, SparseTensor } from '../../../../lib/tensor/tensor.js'
 import {
   type Bytes,
   entry,
@@ -150,7 +150,7 @@ function fragmentsKept(before: Bytes, after: Bytes, fragments: readonly Bytes[])
 }
 
 describe('file.tensors and graph.initializers()', () => {
-  const contents = async (tensors: Iterable<Tensor>) =>
+  const contents = async (tensors: Iterable<AnyTensor>) =>
     Promise.all(
       [...tensors].map(async (each) => {
         const dense = each.kind === 'sparse' ? await each.toDense({ maxBytes: 3 }) : (each as DenseTensor)
