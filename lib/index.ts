@@ -58,7 +58,9 @@ export type {
 } from './formats/gguf/index.js'
 export type { InputLimits as Limits } from './formats/limits.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
+export type { PytorchFile, PytorchValue } from './formats/pytorch/index.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
+export type { TfliteFile, TfliteSignature, TfliteSubgraph, TfliteTensor } from './formats/tflite/index.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
 export {
   type AnyLayoutName,
@@ -127,7 +129,9 @@ export {
   type OpenGguf,
   type OpenOnnx,
   type OpenOptions,
+  type OpenPytorch,
   type OpenTensorFile,
+  type OpenTflite,
   type OpenTmfile,
   open,
 } from './pipeline/open.js'

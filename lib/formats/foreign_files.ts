@@ -15,6 +15,8 @@ export interface ForeignKind {
   /** True for an archive that may be an npz all the same, whose reader knows better what is wrong with it. */
   readonly isZip?: boolean
   readonly isJson?: boolean
+  /** True for a pickle, of which the reader of PyTorch names what it would import. */
+  readonly isPickle?: boolean
 }
 
 interface Signature extends ForeignKind {
@@ -26,16 +28,18 @@ interface Signature extends ForeignKind {
 
 const DECOMPRESS = 'decompress it first'
 const DECODE = 'decode its pixels first'
-const NO_PICKLE =
-  'loading it would run code, so save its tensors as safetensors in Python, with safetensors.torch.save_file'
+
 /** Of protocol 2 to 5; from 4 on, a frame follows. */
-const PICKLE = { name: 'a Python pickle (PyTorch before 1.6, joblib)', advice: NO_PICKLE }
+const PICKLE = {
+  name: 'a Python pickle (joblib, torch)',
+  advice: 'loading it would run code, so save its tensors as safetensors in Python',
+  isPickle: true,
+}
 
 /** The first that matches wins. */
 const SIGNATURES: readonly Signature[] = [
   { magic: 'lmgg', name: 'a GGML model' },
   { magic: 'tjgg', name: 'a GGML model' },
-  { at: 4, magic: 'TFL3', name: 'a TensorFlow Lite model' },
   {
     at: 4,
     magic: 'ORTM',
@@ -80,9 +84,6 @@ const EMPTY_ZIP = 'PK\x05\x06'
 /** Offsets in the local header of the first member of an archive. */
 const ZIP_NAME_LENGTH = 26
 const ZIP_NAME = 30
-/** Members that `torch.save` and TorchScript write first, below a folder named after the file. */
-const TORCH_MEMBER =
-  /^[^/]+\/(data\.pkl|constants\.pkl|version|byteorder|\.format_version|\.data\/.*|code\/.*)$/
 const KERAS_MEMBER = /^(metadata\.json|config\.json|model\.weights\.h5)$/
 
 /** The kind of a file that is not read; undefined for one of no kind that is known here. */
@@ -97,8 +98,6 @@ export function foreignKind({ bytes }: FileHead): ForeignKind | undefined {
 function zipKind(bytes: Uint8Array, text: string): ForeignKind {
   const length = bytes.length > ZIP_NAME ? bytes[ZIP_NAME_LENGTH]! | (bytes[ZIP_NAME_LENGTH + 1]! << 8) : 0
   const member = text.slice(ZIP_NAME, ZIP_NAME + length)
-  if (TORCH_MEMBER.test(member))
-    return { name: 'a PyTorch file (a ZIP archive with a pickle)', advice: NO_PICKLE }
   if (KERAS_MEMBER.test(member)) return { name: 'a Keras model (a ZIP archive)' }
   return { name: 'a ZIP archive without npy arrays', advice: 'unpack it first', isZip: true }
 }

@@ -27,6 +27,8 @@ export interface ReadOptions {
   readonly limits: Limits
   /** Which of a format's messages the file is, where the format has several and the content does not identify one. */
   readonly message?: string
+  /** What a pickle with names that are not data does: `refuse` (default), or `omit`, which leaves out what they make. */
+  readonly unknown?: 'refuse' | 'omit'
   /** The messages that detection found possible; absent where the caller named the format and nothing was detected. */
   readonly detectedMessages?: readonly string[]
   /**
@@ -54,6 +56,8 @@ export type TensorSequence<T extends AnyTensor = Tensor> = Pick<TensorList<T>, '
 export interface ReadResult<T extends AnyTensor = Tensor> {
   readonly tensors: TensorList<T>
   readonly findings: readonly Finding[]
+  /** What the file holds beside tensors, for formats whose entry names a property for it. */
+  readonly details?: object
   /** The graph around the tensors, for formats that have one. `planModel` writes its state at the time of the call. */
   readonly model?: object
 }
@@ -114,6 +118,8 @@ export interface FormatEntry<WriteOptions = unknown> {
   readonly extensions: readonly string[]
   /** The names of all options of the writer. */
   readonly writeOptions: Readonly<Record<OptionName<WriteOptions>, true>>
+  /** The property of an open file that holds what it says beside its tensors; absent for files of tensors alone. */
+  readonly detailsProperty?: string
   /** The property of an open file that holds its model; absent for formats of tensors alone. */
   readonly modelProperty?: string
   /** Cheap; `read` decides. */

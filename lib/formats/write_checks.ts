@@ -3,6 +3,7 @@ import { DTYPES } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import type { DenseTensor, Tensor } from '../tensor/tensor.js'
 import { exactByteLength, exactSizeOf } from './exact_size.js'
+import type { WritePlan } from './format.js'
 
 /** @throws TileworkError ERR_NO_DATA for a tensor without data, named `what` */
 export function checkHasData({ hasData }: Pick<Tensor, 'hasData'>, what: string, format: string): void {
@@ -39,4 +40,17 @@ export function uniqueNames(names: readonly string[], prefix: string): string[] 
     taken.add(unique)
     return unique
   })
+}
+
+/**
+ * The `plan` of a format that is only read.
+ *
+ * @param advice - what to do instead, as the end of a sentence
+ */
+export function refuseWriting(format: string, advice: string): () => Promise<WritePlan> {
+  return async () => {
+    throw new TileworkError('ERR_UNSUPPORTED', `${format} files are read and not written; ${advice}.`, {
+      format,
+    })
+  }
 }

@@ -28,6 +28,7 @@ export async function foreignFileError(
   if (detection !== undefined) return undefined
   const kind = await kindOf(source)
   if (!kind || (kind.isZip && entry.name === 'npz')) return undefined
+  if (kind.isPickle && entry.name === 'pytorch') return undefined
   const label = source.label ?? 'the input'
   // An index of shards is JSON, and its reader has the better message.
   if (kind.isJson && label.endsWith('.json')) return undefined

@@ -16,19 +16,15 @@ import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
 import type { GgufModel } from '../formats/gguf/index.js'
 import { checkLimits, type InputLimits } from '../formats/limits.js'
+import type { PytorchFile } from '../formats/pytorch/index.js'
+import type { TfliteFile } from '../formats/tflite/index.js'
 import type { FileMessage, OnnxModel } from '../models/onnx/index.js'
 import type { TmfileModel } from '../models/tmfile/index.js'
 import type { AnyTensor, BlockTensor, DenseTensor, SparseTensor } from '../tensor/tensor.js'
 import { uncloneable } from '../uncloneable.js'
 import { valueText } from '../value_text.js'
 import { foreignFileError, unknownFormatError } from './foreign_file.js'
-import {
-  type DetectedFormat,
-  detectFormat,
-  type FileModels,
-  type FormatName,
-  formatByName,
-} from './registry.js'
+import { type DetectedFormat, detectFormat, type FormatName, formatByName } from './registry.js'
 import { selectTensor } from './select_tensors.js'
 
 /**
@@ -71,6 +67,11 @@ export interface OpenOptions {
   readonly limits?: InputLimits
   /** For URLs of other machines: how they are read. */
   readonly remote?: RemoteOptions
+  /**
+   * A pickle of PyTorch that imports what is not data: `refuse` (default) names it in an error, `omit` leaves out what it would
+   * make, with a finding. Neither runs anything.
+   */
+  readonly unknown?: 'refuse' | 'omit'
   /** The message type of an ONNX file. Default: by content; `findings` names other types that are possible. */
   readonly message?: FileMessage
 }
@@ -111,17 +112,24 @@ export interface OpenFileFields {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** The properties of single formats; files of other formats have them undefined. */
+export interface NoFormatProperties {
+  readonly onnx?: undefined
+  readonly tmfile?: undefined
+  readonly gguf?: undefined
+  readonly pytorch?: undefined
+  readonly tflite?: undefined
+}
+
 /** An open tmfile. */
-export interface OpenTmfile extends OpenFileFields {
+export interface OpenTmfile extends OpenFileFields, Omit<NoFormatProperties, 'tmfile'> {
   readonly format: 'tmfile'
   /** The model that the file is. It may be changed; saving the file writes it as it is then. */
   readonly tmfile: TmfileModel
-  readonly onnx?: undefined
-  readonly gguf?: undefined
 }
 
 /** An open ONNX file. */
-export interface OpenOnnx extends OpenFileFields {
+export interface OpenOnnx extends OpenFileFields, Omit<NoFormatProperties, 'onnx'> {
   readonly format: 'onnx'
   /**
    * The model; edits are written when it is saved. `tensors` keeps listing the file as it was opened:
@@ -129,29 +137,36 @@ export interface OpenOnnx extends OpenFileFields {
    * or a list of tensors.
    */
   readonly onnx?: OnnxModel
-  readonly tmfile?: undefined
-  readonly gguf?: undefined
 }
 
 /** An open GGUF file. */
-export interface OpenGguf extends OpenFileFields {
+export interface OpenGguf extends OpenFileFields, Omit<NoFormatProperties, 'gguf'> {
   readonly format: 'gguf'
   /** The metadata of the file, which may be edited; saving the file writes it as it is then. */
   readonly gguf: GgufModel
-  readonly onnx?: undefined
-  readonly tmfile?: undefined
 }
 
-/** An open file of a format without a model. */
-export interface OpenTensorFile extends OpenFileFields {
-  readonly format: Exclude<FormatName, keyof FileModels>
-  readonly onnx?: undefined
-  readonly tmfile?: undefined
-  readonly gguf?: undefined
+/** An open checkpoint of PyTorch. */
+export interface OpenPytorch extends OpenFileFields, Omit<NoFormatProperties, 'pytorch'> {
+  readonly format: 'pytorch'
+  /** What it holds beside its tensors. */
+  readonly pytorch: PytorchFile
+}
+
+/** An open TFLite file. */
+export interface OpenTflite extends OpenFileFields, Omit<NoFormatProperties, 'tflite'> {
+  readonly format: 'tflite'
+  /** Its subgraphs, signatures and metadata. */
+  readonly tflite: TfliteFile
+}
+
+/** An open file of a format of tensors alone. */
+export interface OpenTensorFile extends OpenFileFields, NoFormatProperties {
+  readonly format: Exclude<FormatName, keyof NoFormatProperties>
 }
 
 /** An open file. Its tensors live until `close`. `format` says which model it has. */
-export type OpenFile = OpenTmfile | OpenOnnx | OpenGguf | OpenTensorFile
+export type OpenFile = OpenTmfile | OpenOnnx | OpenGguf | OpenPytorch | OpenTflite | OpenTensorFile
 
 /** The sources of an open file, for an unchanged save. */
 export interface OpenedFile {
@@ -191,13 +206,14 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     const format = await entry.load()
     const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
     source = await withSyncReads(source, entry, options)
-    const { tensors, findings, model } = await format.read(source, readOptions)
+    const { tensors, findings, model, details } = await format.read(source, readOptions)
     const file = {
       // The first property, so that its text is what a failed clone reports.
       uncloneable: UNCLONEABLE,
       format: entry.name as FormatName,
       tensors,
       ...(model && entry.modelProperty !== undefined && { [entry.modelProperty]: model }),
+      ...(details && entry.detailsProperty !== undefined && { [entry.detailsProperty]: details }),
       dense: (key) => pick(tensors, key, 'dense'),
       sparse: (key) => pick(tensors, key, 'sparse'),
       blocks: (key) => pick(tensors, key, 'block'),
@@ -381,6 +397,7 @@ const OPTION_NAMES = {
   resolve: true,
   limits: true,
   remote: true,
+  unknown: true,
   message: true,
 } as const satisfies Record<keyof OpenOptions, true>
 
@@ -401,7 +418,7 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
       `Unknown option ${valueText(unknown)}; expected one of: ${known}.`,
     )
   }
-  const { level = 'lenient', limits, guard, message, resolve, remote } = options
+  const { level = 'lenient', limits, guard, message, unknown: names, resolve, remote } = options
   if (remote !== undefined) checkRemoteOptions(remote)
   if (resolve !== undefined && typeof resolve !== 'function') {
     throw new TileworkError('ERR_ARGUMENT', `resolve must be a function; it is ${valueText(resolve)}.`)
@@ -414,8 +431,14 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
   }
   checkChoice('symlinks', options.symlinks, ['inside', 'follow'])
   checkChoice('hardLinks', options.hardLinks, ['refuse', 'allow'])
+  checkChoice('unknown', options.unknown, ['refuse', 'omit'])
   const { inputBytes: _, ...formatLimits } = checkLimits(limits)
-  return { level, limits: formatLimits, ...(message !== undefined && { message }) }
+  return {
+    level,
+    limits: formatLimits,
+    ...(message !== undefined && { message }),
+    ...(names !== undefined && { unknown: names }),
+  }
 }
 
 function checkChoice(option: string, value: unknown, choices: readonly [string, string]): void {

@@ -11,7 +11,9 @@ import type { Detection, Format, FormatEntry, ModelFormatEntry } from '../format
 import { ggufEntry } from '../formats/gguf/entry.js'
 import { modelFormatOf } from '../formats/model_brand.js'
 import { npyEntry, npzEntry } from '../formats/npy/entry.js'
+import { pytorchEntry } from '../formats/pytorch/entry.js'
 import { safetensorsEntry } from '../formats/safetensors/entry.js'
+import { tfliteEntry } from '../formats/tflite/entry.js'
 import { onnxEntry } from '../models/onnx/entry.js'
 import { tmfileEntry } from '../models/tmfile/entry.js'
 import type { AnyTensor } from '../tensor/tensor.js'
@@ -25,6 +27,8 @@ export const FORMATS = {
   npy: npyEntry,
   npz: npzEntry,
   gguf: ggufEntry,
+  pytorch: pytorchEntry,
+  tflite: tfliteEntry,
   safetensors: safetensorsEntry,
   tmfile: tmfileEntry,
   onnx: onnxEntry,
@@ -46,14 +50,6 @@ type Intersection<U> = (U extends unknown ? (each: U) => void : never) extends (
 
 /** Options for the writers of all formats; each writer reads its own. */
 export type WriteOptions = Intersection<OptionsOf<Entry>>
-
-type EntryWithModel = Extract<Entry, { readonly modelProperty: string }>
-type ModelOf<E> = E extends { load(): Promise<{ weightsOf(model: infer Model): unknown }> } ? Model : never
-
-/** The models of an open file by the property that its format names. */
-export type FileModels = {
-  readonly [E in EntryWithModel as E['modelProperty']]?: ModelOf<E>
-}
 
 /** Names of the options of all writers: converted tensors may be written in any format. */
 export function writeOptionNames(): string[] {

@@ -9,7 +9,7 @@ import { FORMAT_NAME } from './schema.js'
 import { ValueCheck } from './values.js'
 
 /** Bytes per read: large enough to hide the cost of a call, small beside the memory of a machine. */
-export const CHECK_WINDOW_BYTES = 1024 * 1024
+const CHECK_WINDOW_BYTES = 1024 * 1024
 
 /** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
 export async function check(source: ByteSource, { level, limits }: ReadOptions): Promise<Finding[]> {

@@ -7,9 +7,9 @@ import { allocateBytes } from '../../bytes/view_limit.js'
 import { TileworkError } from '../../errors.js'
 import { Budget } from '../budget.js'
 import type { WritePlan } from '../format.js'
+import { readWeightMap } from '../weight_map.js'
 import { DEFAULT_LIMITS, FORMAT_NAME } from './schema.js'
 import { ShardFolder } from './shard_folder.js'
-import { readWeightMap } from './shard_index.js'
 
 /** By tensor: the shard, and the offset of the opening quote of its name in the index. */
 type WeightMap = NonNullable<Awaited<ReturnType<typeof readWeightMap>>>

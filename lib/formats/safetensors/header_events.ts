@@ -4,8 +4,8 @@
  */
 import { toUSVString } from 'node:util'
 import { FileFault } from '../file_fault.js'
+import type { JsonHandler } from '../json_events.js'
 import type { Place, Report } from '../report.js'
-import type { JsonHandler } from './json_events.js'
 import {
   LAYOUT_KEY_PREFIX,
   MAX_METADATA_ENTRIES,

@@ -104,15 +104,6 @@ export const DEFAULT_LIMITS = {
 /** The reference has no limit; numpy ends at 64 axes. Each kept axis costs 8 bytes for 2 in the file. */
 export const MAX_RANK = MAX_AXES
 
-/** Maximum nesting of JSON values, as in the reference's JSON library. Only unknown keys can nest. */
-export const MAX_DEPTH = 127
-
-/**
- * Maximum characters of one name or metadata value. Escaped texts take many times their bytes until they are complete,
- * and no known writer stores more than a few megabytes in one.
- */
-export const MAX_TEXT_LENGTH = 2 ** 25
-
 /**
  * Maximum metadata entries, of which each takes some 210 bytes of memory: 64 MiB hold them. Without it a header of two-character
  * texts could have ten million entries, which take thirty times its bytes.
@@ -121,9 +112,6 @@ export const MAX_METADATA_ENTRIES = 2 ** 18
 
 /** Maximum characters of a layout entry: a shape and two paddings of the maximum rank fit. */
 export const MAX_LAYOUT_ENTRY_LENGTH = 16_384
-
-/** Maximum shards of an index. Each is an open file; the largest published models have a few hundred. */
-export const MAX_SHARDS = 4096
 
 /** Element and bit counts from here on wrap in 64 bits; the reference refuses them. */
 export const COUNT_LIMIT = 2n ** 64n

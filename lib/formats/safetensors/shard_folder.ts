@@ -10,8 +10,8 @@ import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import { Budget } from '../budget.js'
 import { keysNamedIn, type NamingFormat, namesAt } from '../named_files.js'
-import { DEFAULT_LIMITS, INDEX_EXTENSION, MAX_SHARDS } from './schema.js'
-import { readWeightMap } from './shard_index.js'
+import { MAX_SHARDS, readWeightMap } from '../weight_map.js'
+import { DEFAULT_LIMITS, INDEX_EXTENSION } from './schema.js'
 
 /** Follows the stem: Hugging Face's numbers, then our number of a further generation. */
 const SHARD_ENDING = /^-\d{5}-of-\d{5}(?:-[1-9]\d*)?\.safetensors$/

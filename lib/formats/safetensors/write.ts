@@ -9,6 +9,7 @@ import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import { isWellFormed } from '../../utf8.js'
 import { exactSizeOf } from '../exact_size.js'
 import type { TensorSequence, WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import { isTensorKey } from '../tensor_metadata.js'
 import { checkHasData, checkStorageBytes, uniqueNames } from '../write_checks.js'
 import { compareCodePoints } from './code_points.js'
 import { layoutEntryOf } from './layout_entries.js'
@@ -24,6 +25,7 @@ import {
   RANK_OF_DTYPE,
   TENSOR_CODES,
 } from './schema.js'
+import { untie } from './tied_tensors.js'
 import { planShards } from './write_shards.js'
 
 export interface SafetensorsWriteOptions {
@@ -65,20 +67,22 @@ const DEFAULT_ALIGNMENT = 8
 const MAX_ALIGNMENT = 65_536
 
 /**
- * Plans a file of `tensors`, whose names must differ; where several have none, they get names. The storage of a
+ * Plans a file of tensors, whose names must differ; where several have none, they get names. Tied tensors are stored once. The storage of a
  * blocked tensor is written as a row-major array, with a metadata entry that restores the tensor on opening.
  *
  * @throws TileworkError ERR_UNSUPPORTED for an element type without a code; ERR_ARGUMENT for options, equal names and
  * conflicting metadata; ERR_NO_DATA; ERR_LIMIT for a header that is too long or too many shards; ERR_IO
  */
 export async function plan(
-  tensors: TensorSequence,
+  given: TensorSequence,
   options: SafetensorsWriteOptions = {},
   target: WriteTarget = {},
 ): Promise<WritePlan> {
   const alignment = checkAlignment(options.alignment)
   const maxShardBytes = checkShardBytes(options.maxShardBytes)
-  const metadata = options.metadata === undefined ? joinMetadata(tensors) : checkMetadata(options.metadata)
+  const own = options.metadata === undefined ? joinMetadata(given) : checkMetadata(options.metadata)
+  const { tensors, aliases } = untie(given, own)
+  const metadata = new Map([...own, ...aliases])
   const names = namesOf(tensors)
   const plannedAt = (index: number): PlannedTensor => planTensor(tensors.at(index)!, names[index]!, index)
   const typeRanks = new Uint8Array(names.length)
@@ -150,7 +154,7 @@ function joinMetadata(tensors: Iterable<Tensor>): ReadonlyMap<string, string> {
   for (const { metadata } of tensors) if (metadata && metadata.size > 0) all.add(metadata)
   for (const metadata of all) {
     for (const [key, value] of metadata) {
-      if (key.startsWith(LAYOUT_KEY_PREFIX)) continue
+      if (key.startsWith(LAYOUT_KEY_PREFIX) || isTensorKey(key)) continue
       const other = joined.get(key)
       if (other !== undefined && other !== value) {
         const message = `The tensors' metadata have two values of ${quote(key)}, ${quote(other)} and ${quote(value)}; pass the option metadata.`

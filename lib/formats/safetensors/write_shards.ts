@@ -5,8 +5,9 @@
 import { basename } from 'node:path'
 import { TileworkError } from '../../errors.js'
 import type { SiblingPlan, WritePlan } from '../format.js'
+import { MAX_SHARDS } from '../weight_map.js'
 import { compareCodePoints } from './code_points.js'
-import { FORMAT_NAME, INDEX_EXTENSION, MAX_SHARDS } from './schema.js'
+import { FORMAT_NAME, INDEX_EXTENSION } from './schema.js'
 import { ShardFolder } from './shard_folder.js'
 
 /** What distributing a tensor over shards needs of it. */

@@ -4,7 +4,8 @@
  * detected: `read` on opening, `check` only in a check.
  */
 import type { ErrorCode } from '../../../lib/errors.js'
-import { FORMAT_HEADER_BYTES, MAX_DEPTH, MAX_RANK } from '../../../lib/formats/safetensors/schema.js'
+import { MAX_DEPTH } from '../../../lib/formats/json_events.js'
+import { FORMAT_HEADER_BYTES, MAX_RANK } from '../../../lib/formats/safetensors/schema.js'
 import { entryText, headerText, safetensorsFile } from '../../formats/safetensors/safetensors_bytes.js'
 
 export interface Attack {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { READER_WINDOW_BYTES } from '../../../lib/bytes/reader.js'
-import type { ByteSource } from '../../../lib/bytes/source.js'
-import { FileFault } from '../../../lib/formats/file_fault.js'
-import { type JsonHandler, readJson } from '../../../lib/formats/safetensors/json_events.js'
+import { READER_WINDOW_BYTES } from '../../lib/bytes/reader.js'
+import type { ByteSource } from '../../lib/bytes/source.js'
+import { FileFault } from '../../lib/formats/file_fault.js'
+import { type JsonHandler, readJson } from '../../lib/formats/json_events.js'
 
 /** A source that returns copies, so that no code can rely on adjacent windows. */
 function sourceOf(bytes: Uint8Array): ByteSource {

@@ -6,10 +6,18 @@
  * and tree in memory at any depth.
  */
 import { type ParsedTokenInfo, Tokenizer, TokenType } from '@streamparser/json'
-import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
-import type { ByteSource } from '../../bytes/source.js'
-import { FileFault } from '../file_fault.js'
-import { MAX_DEPTH, MAX_TEXT_LENGTH } from './schema.js'
+import { READER_WINDOW_BYTES } from '../bytes/reader.js'
+import type { ByteSource } from '../bytes/source.js'
+import { FileFault } from './file_fault.js'
+
+/** Maximum nesting of JSON values, as in the JSON library of safetensors. Only unknown keys can nest. */
+export const MAX_DEPTH = 127
+
+/**
+ * Maximum characters of one name or metadata value. Escaped texts take many times their bytes until they are complete,
+ * and no known writer stores more than a few megabytes in one.
+ */
+const MAX_TEXT_LENGTH = 2 ** 25
 
 /** Receives events during the read. `at` is the byte offset in the source. */
 export interface JsonHandler {
