@@ -27,7 +27,21 @@ import {
 } from '../lib/index.js'
 import * as layoutEntry from '../lib/layout.js'
 import * as onnxEntry from '../lib/onnx.js'
-import { addPrefix, convertOpset, expandOutputDims, optimize } from '../lib/onnx.js'
+import {
+  addFunction,
+  addPrefix,
+  convertOpset,
+  expandOutputDims,
+  extract,
+  inferShapes,
+  inferTypes,
+  initializersToConstants,
+  optimize,
+  removeFunction,
+  setBatch,
+  setInputShape,
+  stripWeights,
+} from '../lib/onnx.js'
 import * as queueEntry from '../lib/queue.js'
 import * as tmfileEntry from '../lib/tmfile.js'
 import { temporaryFolder } from './cli/temporary_folder.js'
@@ -214,6 +228,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   drawLayoutSvg: { run: layoutEntry.drawLayoutSvg, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
   drawLayoutText: { run: layoutEntry.drawLayoutText, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
   encodeTensorProto: { run: onnxEntry.encodeTensorProto, args: () => [small(), { raw: true }] },
+  explain: { run: tilework.explain, args: () => [small()] },
   fromDlpack: {
     run: async (capsule, options) => tilework.fromDlpack(capsule ?? (await toDlpack(small())), options),
     args: () => [undefined, { name: 'x', maxBytes: 100 }],
@@ -489,6 +504,31 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.printModel(given as never),
     args: () => [onnxEntry.OnnxModel.create()],
   },
+  addFunction: {
+    run: async (added) => addFunction((await onnx()).onnx!, added as never),
+    args: () => [{ domain: 'own', name: 'F', inputs: ['a'], outputs: ['b'], nodes: [] }],
+  },
+  removeFunction: {
+    run: async (domain, name, overload) =>
+      removeFunction((await onnx()).onnx!, domain as never, name as never, overload as never),
+    args: () => ['own', 'F', ''],
+  },
+  extract: {
+    run: async (inputs, outputs) => extract((await onnx()).onnx!, inputs as never, outputs as never),
+    args: () => [['x'], ['y']],
+  },
+  initializersToConstants: {
+    run: async (names) => initializersToConstants((await onnx()).onnx!, names as never),
+    args: () => [['w']],
+  },
+  setBatch: { run: async (batch) => setBatch((await onnx()).onnx!, batch as never), args: () => [2] },
+  setInputShape: {
+    run: async (name, shape) => setInputShape((await onnx()).onnx!, name as never, shape as never),
+    args: () => ['x', [2]],
+  },
+  inferShapes: { run: inferShapes, args: () => [onnxEntry.OnnxModel.create()] },
+  inferTypes: { run: inferTypes, args: () => [onnxEntry.OnnxModel.create()] },
+  stripWeights: { run: stripWeights, args: () => [onnxEntry.OnnxModel.create()] },
   convertOpset: {
     run: async (version) => void convertOpset((await onnx()).onnx!, version as never),
     args: () => [21],

@@ -117,7 +117,8 @@ function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
   for (const texts of [inputs, outputs, attributeNames]) checkTexts('A list of names of a function', texts)
   checkKey(model, domain, name, overload)
   checkFormalNames({ inputs, outputs, attributeNames })
-  const nodes = checkList('The nodes of a function', given.nodes).map((node) =>
+  // Unlike map(), this visits the holes of a sparse list, which are no nodes.
+  const nodes = Array.from(checkList('The nodes of a function', given.nodes), (node) =>
     checkNewNode(model.message, node as NewNode, GRAPHS),
   )
   checkReferences(attributeNames, nodes)
