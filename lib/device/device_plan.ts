@@ -61,7 +61,7 @@ export class DevicePlan implements PlanRunner {
     return this.#start({ ...this.#sourceIn(file, offset), target, start, end, position }, cancel)
   }
 
-  /** The mapped pages where the device can use them in place, else the file. */
+  /** The mapped pages where the device can use them in place; otherwise the file. */
   #sourceIn(
     file: NativeInputFile,
     offset: number,

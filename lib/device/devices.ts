@@ -1,4 +1,4 @@
-/** Lists OpenCL devices and finds one by its id. The OpenCL library is loaded on the first call and not needed before. */
+/** Lists OpenCL devices and finds one by its id. The OpenCL library is loaded on the first call. */
 import { systemError } from '../bytes/system_error.js'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
@@ -53,7 +53,7 @@ export function findDevice(choice: DeviceChoice): { readonly number: number; rea
   const advice =
     found.length > 0
       ? '"tilework devices" lists them'
-      : 'install the OpenCL driver of the graphics card, or PoCL for the CPU (Debian: pocl-opencl-icd), or leave out the device'
+      : 'install the OpenCL driver of the graphics card, or PoCL for the CPU (Debian: pocl-opencl-icd), or omit the device'
   throw new TileworkError('ERR_NO_DEVICE', `${what}; ${advice}.`)
 }
 

@@ -8,7 +8,7 @@
 import { blockDigit, type DigitRule, topDigit } from './digit_rule.js'
 import type { Layout } from './layout.js'
 
-/** What there is to say about a layout beyond its name. */
+/** The properties of a layout that its name does not determine. */
 export interface CatalogueEntry {
   /** False where oneDNN can describe the layout but has no constant for it in `dnnl_format_tag_t`. Default true. */
   readonly hasOnednnConstant?: false
@@ -16,14 +16,14 @@ export interface CatalogueEntry {
   readonly fourBit?: FourBitRule
 }
 
-/** A condition that the extent of one axis must meet. */
+/** A condition on the size of one axis. */
 export interface AxisConstraint {
   readonly axis: string
   readonly oneOf?: readonly number[]
   readonly multipleOf?: number
 }
 
-/** What a name means beyond the grammar. */
+/** Properties of a name that the grammar cannot express. */
 export interface SpecialRule {
   /** Which of the special rules of `docs/layouts.md` applies. */
   readonly rule: 'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6'
@@ -37,7 +37,7 @@ export interface SpecialRule {
   readonly notes: readonly string[]
 }
 
-/** S2: where the extent of `axis` is odd, its last index has other digits after the digit that selects its slice. */
+/** S2: where the size of `axis` is odd, its last index has different digits after the digit that selects its slice. */
 export interface LastColumnRule {
   readonly axis: string
   /** The digits after the slice of `axis` there. */
@@ -92,7 +92,7 @@ const NV12: CatalogueEntry = {
     constraints: [{ axis: 'c', oneOf: [1, 2] }],
     notes: [
       'One plane of an NV12 frame: C = 1 is the Y plane, C = 2 the UV plane at half width and height.',
-      'A full frame is two such planes; converting it to RGB is arithmetic, which no reorder does.',
+      'A full frame is two such planes; converting it to RGB is arithmetic, which a reorder does not do.',
     ],
   },
 }
@@ -102,7 +102,7 @@ function weightsImage(sameAs: string, note: string): CatalogueEntry {
 }
 
 const WINOGRAD_DOMAIN =
-  'The values are in the Winograd transform domain: getting there from spatial values is arithmetic, which no reorder does.'
+  'The values are in the Winograd transform domain; transforming spatial values is arithmetic, which a reorder does not do.'
 
 const WINOGRAD_2X3_TILE: readonly AxisConstraint[] = [
   { axis: 'x', oneOf: [4] },
@@ -124,7 +124,7 @@ function winogradImage(sameAs: string, size: string): CatalogueEntry {
   return { special: { rule: 'S6', kind: 'image', sameAs, constraints: WINOGRAD_6X3_TILE, notes } }
 }
 
-// Fully-connected 4-bit weights put two elements that are used together into one byte.
+// With fully-connected 4-bit weights, the two elements of a byte are used together.
 const INPUT_PAIRS: FourBitRule = {
   digits: [
     topDigit('o', 16),
@@ -165,7 +165,7 @@ const CHANNEL_PAIRS_OF_64: FourBitRule = {
   note: 'With 4-bit types (Y = X = 1 only) a byte holds output channels o and o + 16, in two halves of 32 channels.',
 }
 
-/** Every named layout, one line each. `row_major`, `column_major` and other names of the grammar are not among them. */
+/** The named layouts, one line each; without `row_major`, `column_major` and other names of the grammar. */
 const CATALOGUE = {
   // Data (activations), in the order of the enum.
   bfyx: {},
@@ -290,7 +290,7 @@ const CATALOGUE = {
   os_i_osv16: NO_CONSTANT,
   os_i_osv16__ai8: NO_CONSTANT,
   os_i_osv8__ai8: {},
-  // Weights whose group is an axis of its own; o and i count inside a group.
+  // Weights with a separate group axis; o and i count inside a group.
   goiyx: {},
   gioyx: {},
   gyxio: {},
@@ -326,10 +326,10 @@ const CATALOGUE = {
 
 type CatalogueName = keyof typeof CATALOGUE
 
-/** A layout that is known by name. Any other name of the grammar is accepted as well. */
+/** A named layout. Every other name of the grammar is accepted as well. */
 export type LayoutName = CatalogueName | 'row_major' | 'column_major'
 
-/** The names of the catalogue. `row_major`, `column_major` and other names of the grammar are not among them. */
+/** The names of the catalogue; without `row_major`, `column_major` and other names of the grammar. */
 export const LAYOUT_NAMES = Object.freeze(Object.keys(CATALOGUE)) as readonly CatalogueName[]
 
 /** The line of a name; empty for a name that is not in the catalogue. */
@@ -339,10 +339,10 @@ export function catalogueEntry(name: string): CatalogueEntry {
 
 /**
  * The axis letters of other frameworks: n batch, c channel, d depth, h height, w width, o and i output and input channel,
- * g group. Written in lower or upper case. No name of the grammar has the letters n, c, d or h, so none is hidden.
+ * g group. Lower or upper case. The grammar does not use the letters n, c, d and h, so an alias never hides a grammar name.
  *
- * With `exactRank` a shape has as many axes as the alias has letters; otherwise a shorter shape gets trailing ones, as
- * with the layout that it means.
+ * With `exactRank` a shape must have one axis per letter of the alias; otherwise a shorter shape gets trailing ones, as with
+ * the canonical layout.
  */
 const ALIASES = {
   nchw: { means: 'bfyx' },
@@ -359,7 +359,7 @@ const ALIASES = {
   hw: { means: 'yx', exactRank: true },
 } as const satisfies Record<string, AliasMeaning>
 
-/** What an alias stands for. */
+/** The canonical layout of an alias. */
 export interface AliasMeaning {
   /** A name of the grammar. */
   readonly means: string
@@ -369,7 +369,7 @@ export interface AliasMeaning {
 /** Another name of a layout, for example `nchw`; upper case is accepted too. */
 export type LayoutAlias = keyof typeof ALIASES | Uppercase<keyof typeof ALIASES>
 
-/** What functions accept as the name of a layout. The last member keeps the known names in an editor's suggestions. */
+/** The layout names that functions accept. The last member accepts any string and keeps the known names in autocompletion. */
 export type AnyLayoutName = LayoutName | LayoutAlias | (string & Record<never, never>)
 
 /** All aliases in lower case. */
@@ -399,13 +399,13 @@ export const OLDER_NAMES: Readonly<Record<string, string>> = {
 const ROTATED =
   'it is the layout without "_rotate_180" on a window rotated by 180 degrees: flip x and y, then use that name'
 const SWIZZLED_BLOCKS =
-  'its swizzle permutes channels across blocks, which no list of words says; it was removed from OpenVINO'
+  'its swizzle permutes channels across blocks, which the layout grammar cannot express; it was removed from OpenVINO'
 
-/** Names that exist elsewhere and are refused here, each with the reason. */
+/** Names of other tools that are refused here, each with the reason. */
 export const REFUSED_NAMES: Readonly<Record<string, string>> = {
-  any: 'it is a marker that lets a planner choose; name the layout that was chosen',
+  any: 'it is a placeholder for a layout that the planner chooses; name the chosen layout',
   custom:
-    'it is a marker for a layout given by an explicit list of strides and blocks; write that order as a name of the grammar',
+    'it is a placeholder for an explicit list of strides and blocks; write that order as a name of the grammar',
   format_num: 'it is the number of named layouts, not a layout',
   os_iyx_osv16_rotate_180: ROTATED,
   g_os_iyx_osv16_rotate_180: ROTATED,

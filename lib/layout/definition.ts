@@ -1,4 +1,4 @@
-/** Resolves a name to what is known of a layout before a shape is given: grammar plus catalogue. */
+/** Resolves a name to a layout that is not bound to a shape yet: grammar plus catalogue. */
 import {
   type AxisConstraint,
   type CatalogueEntry,
@@ -15,7 +15,7 @@ import { type GrammarLayout, parseGrammar } from './grammar.js'
 import type { Layout } from './layout.js'
 import { MAX_NAME_LENGTH, refuseName } from './refuse_name.js'
 
-/** A layout before it meets a shape. */
+/** A layout that is not bound to a shape. */
 export interface LayoutDefinition {
   readonly name: string
   readonly kind: Layout['kind']
@@ -75,7 +75,7 @@ export function defineLayout(name: string): LayoutDefinition {
   return defineCanonical(meaning?.means ?? (Object.hasOwn(OLDER_NAMES, name) ? OLDER_NAMES[name]! : name))
 }
 
-/** An alias without a batch or spatial axis. It keeps its own name, because the layout it means accepts more shapes. */
+/** An alias without a batch or spatial axis. It keeps its own name, because its canonical layout accepts more shapes. */
 function denseLayout(name: string, means: string): LayoutDefinition {
   const definition = defineCanonical(means)
   const { length } = definition.axes

@@ -99,12 +99,12 @@ function indexWords(axes: string): [index: string, word: string] {
 function paddingSentences({ kind, digits, align }: LayoutDefinition): string[] {
   const slices = digits.filter(({ radix, weight }) => radix === 'extent' && weight > 1)
   const blocked = slices.map(({ axes, weight }) => {
-    const subject = axes.length > 1 ? `The fused extent of ${axes}` : `The extent of ${axes}`
+    const subject = axes.length > 1 ? `The fused size of ${axes}` : `The size of ${axes}`
     return `${subject} is rounded up to a multiple of ${weight}; slots past its end are holes and hold zero.`
   })
   const aligned = [...align].map(
     ([letter, multiple]) =>
-      `The extent of ${letter} is rounded up to a multiple of ${multiple}, though it is not cut into blocks of that size.`,
+      `The size of ${letter} is rounded up to a multiple of ${multiple}, but it is not divided into blocks of that size.`,
   )
   if (kind !== 'data' && !hasAnyRank({ kind })) return [...blocked, ...aligned]
   const explicit =

@@ -1,15 +1,15 @@
 /**
- * A digit of an offset, before the layout is bound to a shape. A layout is a list of these, outermost in memory first;
- * `storage.ts` computes the radices from a shape. The digits of one axis may have any order of weight, so swizzles and
- * 4-bit packings need no code of their own.
+ * A digit of an offset (a mixed-radix number), before the layout is bound to a shape. A layout is a list of digits, outermost in
+ * memory first; `storage.ts` computes the radices from a shape. The digits of one axis may be in any order of weight, so
+ * swizzles and 4-bit packings need no special code.
  */
 
-/** `floor(index / weight)` of the (fused) index of the axes, either whole or modulo a fixed radix. */
+/** `floor(index / weight)` of the (fused) index of the axes; inside a block modulo a fixed radix. */
 export interface DigitRule {
   /** Letters of the axes; more than one means their fused row-major index. */
   readonly axes: string
   readonly weight: number
-  /** A number for a digit inside a block; `extent` for the top digit, which counts to the end of the axis. */
+  /** A number for a digit inside a block; `extent` for the top digit, whose radix follows from the size of the axis. */
   readonly radix: number | 'extent'
 }
 
@@ -18,7 +18,7 @@ export function topDigit(axes: string, weight = 1): DigitRule {
   return { axes, weight, radix: 'extent' }
 }
 
-/** A digit of the position inside a block. */
+/** A digit inside a block. */
 export function blockDigit(axes: string, weight: number, radix: number): DigitRule {
   return { axes, weight, radix }
 }

@@ -6,7 +6,7 @@ import { valueText } from '../value_text.js'
 import type { Layout, StorageOptions } from './layout.js'
 import { checkParsedLayout } from './parse_layout.js'
 
-/** Padding and element type of the drawn storage, and the look of the text. */
+/** Padding and dtype of the drawn storage, and the style of the text. */
 export interface DrawOptions extends StorageOptions {
   /** Text only: ANSI background colours, one per channel. Default: false. */
   readonly color?: boolean
@@ -14,13 +14,13 @@ export interface DrawOptions extends StorageOptions {
   readonly width?: number
 }
 
-/** Options with the canonical element type. */
+/** Options with the canonical dtype. */
 export interface CheckedDrawOptions extends DrawOptions {
   readonly dtype?: Dtype
 }
 
 /**
- * A copy of the options, read once, with the canonical element type.
+ * A copy of the options, read once, with the canonical dtype.
  *
  * @param call - the function that the error names
  * @throws TileworkError ERR_ARGUMENT for a layout that `parseLayout` did not return, and for unknown options; ERR_DTYPE

@@ -69,7 +69,7 @@ export const FILLS = {
 export const INKS = { light: '#1f2328', dark: '#ffffff' } as const
 export const PAGES = { light: '#ffffff', dark: '#0d1117' } as const
 
-/** Colours as attributes would need a second document for dark pages. */
+/** A style sheet, because colours as attributes would need a second document for dark mode. */
 const STYLE = `<style>${rulesOf('light')}
 @media (prefers-color-scheme: dark) {
 ${rulesOf('dark')}
@@ -109,7 +109,7 @@ interface Drawn {
 /**
  * Draws where each element of `shape` lies in memory, as a self-contained SVG document for light and dark pages: an overview
  * of digits and blocks, then the tensor beside its memory, or beside one block of it. A drawing of a large shape omits cells
- * and says so.
+ * and names their number.
  *
  * @throws TileworkError as `layout.storage`; ERR_ARGUMENT unless `layout` is from `parseLayout` and the options are valid
  */
@@ -153,7 +153,7 @@ function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions)
   ].join('\n')
 }
 
-/** The memory where it is small, else its first block, and the last one where only that has holes. */
+/** The whole memory where it is small; otherwise the first block, and the last block where only that one has padding. */
 function picturesOf(layout: Layout, shape: readonly number[], options: DrawOptions): MemoryPicture[] {
   const limits = {
     maxRows: MAX_ROWS,
@@ -219,7 +219,7 @@ function drawOverview(layout: Layout, { storage }: MemoryPicture, top: number): 
   return { svg, width, height: y - top + 12 }
 }
 
-/** Boxes from left to right with arrows between neighbours, in several lines where `maxWidth` asks for them. */
+/** Boxes from left to right with arrows between neighbours, wrapped at `maxWidth`. */
 function drawChain(
   labels: readonly string[],
   stride: number,
@@ -311,7 +311,7 @@ function drawTensor(picture: MemoryPicture, left: number, top: number): Drawn {
   return { svg, width: TENSOR_WIDTH, height: height + 20 }
 }
 
-/** The last two axes longer than one are the rows and columns of a slice; the others number the slices. */
+/** The last two axes of size 2 or more are the rows and columns of a slice; the other axes number the slices. */
 interface SliceGrid {
   readonly rowAxis: number | undefined
   readonly columnAxis: number | undefined

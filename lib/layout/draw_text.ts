@@ -1,6 +1,6 @@
 /**
- * Draws a layout for the terminal: an overview of the digits of the offset and of the blocks in their order, then the whole
- * of a small memory or one block of a large one, a row of slots per line, then the sentences that explain it.
+ * Draws a layout for the terminal: an overview of the digits of the offset and of the block order; then the whole memory if it is
+ * small, or one block of it, one row of slots per line; then sentences that explain it.
  */
 import { orderFor } from './describe.js'
 import { checkDrawing, type DrawOptions } from './draw_options.js'
@@ -21,7 +21,7 @@ import {
 import { blockChain, digitsCaption, drawnValues, type OverviewDigit, overviewDigits } from './overview.js'
 import { workExample } from './worked_example.js'
 
-/** Most rows of a memory that is drawn whole: what a screen shows below the overview. */
+/** Most rows of a memory that is drawn whole: they fit on a screen below the overview. */
 const MAX_WHOLE_ROWS = 20
 /** Most rows of a block; a block of 16 × 16 takes half of them. */
 const MAX_BLOCK_ROWS = 32
@@ -37,9 +37,9 @@ export const BACKGROUNDS = [
 ] as const
 
 /**
- * Draws where each element of `shape` lies in memory, as text: first each digit of the offset with its step in memory and the
- * order of the blocks, then the memory, or of a large one its first block and a block with holes. Each row is a range of
- * memory and starts with the offset of its first slot, in elements; holes are `·`.
+ * Draws where each element of `shape` lies in memory, as text: first each digit of the offset with its stride and the order of
+ * the blocks, then the whole memory or, if it is large, its first block and a block with padding. Each row is a range of memory
+ * and starts with the offset of its first slot, in elements; `·` is padding.
  *
  * @throws TileworkError as `layout.storage`; ERR_ARGUMENT unless `layout` is from `parseLayout` and the options are valid
  */
@@ -78,7 +78,7 @@ function drawText(layout: Layout, shape: readonly number[], options: DrawOptions
   ].join('\n')
 }
 
-/** Offset, two gaps, and the coordinates that a row may share: those of the drawn digits but the innermost. */
+/** Width of the offset, two gaps, and the coordinates that a row may share: of all drawn digits except the innermost. */
 function marginOf({ digits, extents, elements }: DrawnStorage, firstDigit: number): number {
   const drawn = digits.slice(firstDigit).filter(({ radix }) => radix > 1)
   const innermost = drawn.at(-1)?.positions ?? []
@@ -94,7 +94,7 @@ interface DrawnPicture {
   readonly gap: number
 }
 
-/** The memory where it is small, else its first block, and a block with holes where the first has none. */
+/** The whole memory where it is small; otherwise the first block, and a block with padding where the first has none. */
 function picturesOf(
   layout: Layout,
   shape: readonly number[],
@@ -114,7 +114,7 @@ function picturesOf(
   return hasHoles(end.picture) ? [first, end] : [first]
 }
 
-/** With two columns between labels, unless one column makes room for longer rows. */
+/** Two columns between labels, unless one column allows longer rows. */
 function widest(pictureFor: (gap: number) => MemoryPicture): DrawnPicture {
   const loose = { picture: pictureFor(2), gap: 2 }
   const tight = { picture: pictureFor(1), gap: 1 }

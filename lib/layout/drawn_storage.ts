@@ -1,11 +1,11 @@
-/** A bound layout for drawings, which follow digits even where no one list describes all elements. */
+/** A bound layout for drawings, which need digits even where no single list describes all elements. */
 import type { NativeDigit } from '../native/types.js'
 import type { Digit, Layout, LayoutStorage, StorageOptions } from './layout.js'
 
 export interface DrawnStorage extends LayoutStorage {
-  /** The digits of the storage; where it has none, those of every column but the last. */
+  /** The digits of the storage; where it has no single list, the digits of all columns except the last. */
   readonly digits: readonly Digit[]
-  /** Number of digits, from the outermost, that hold for all elements. */
+  /** Number of leading (outermost) digits that apply to all elements. */
   readonly commonDigits: number
 }
 

@@ -39,7 +39,7 @@ export function explanationText(plan: NativeExplanation, { from, to, axes, notes
 }
 
 function wayCells({ name, condition, share }: NativeExplanation['ways'][number]): readonly string[] {
-  // Less than one percent is more than nothing.
+  // A share above 0 % is never printed as 0 %, and a share below 100 % never as 100 %.
   const percent = share === 1 ? 100 : Math.min(Math.max(Math.round(share * 100), 1), 99)
   return [`${percent} %`, name, condition]
 }

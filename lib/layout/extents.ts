@@ -11,7 +11,7 @@ export function checkExtents(name: string, extents: readonly number[]): readonly
 }
 
 /**
- * A copy of a list of one count per axis.
+ * A checked copy of a list of one count per axis.
  *
  * @param name - the list in an error
  * @throws TileworkError ERR_ARGUMENT unless each is a whole number from 0 to 2^53 - 1 and there are at most {@link MAX_AXES}
@@ -23,10 +23,10 @@ export function copyExtents(name: string, extents: readonly number[]): number[] 
       `${name} is ${valueText(extents)}; it must be an array of numbers`,
     )
   }
-  // A plain loop, because a file may have a million shapes. Each extent is read once, so that a getter cannot return one
+  // A plain loop, because a file may have a million shapes. Each element is read once, so that a getter cannot return one
   // number to the check and another to the copy.
   const rank = checkRank(name, extents)
-  // With its length, because an array that grows has room for 17 numbers. Without axes it would have room for 4.
+  // Allocated with its length: V8 reserves 17 elements for an array that grows, and 4 for `new Array(0)`.
   const copy: number[] = rank === 0 ? [] : new Array(rank)
   for (let axis = 0; axis < rank; axis++) {
     const extent = extents[axis]!

@@ -1,6 +1,6 @@
 /**
- * Fewer axes for the native planner, which takes at most MAX_PLANNED_AXES. Shapes of files may have MAX_AXES. An axis
- * that holds one element in both storages moves nothing, so the plan without it is the same plan.
+ * Drops axes for the native planner, which takes at most MAX_PLANNED_AXES; shapes of files may have MAX_AXES. An axis with one
+ * slot in both storages moves nothing, so the plan is the same without it.
  */
 import { TileworkError } from '../errors.js'
 import type { NativePlanDescription, NativeSide } from '../native/types.js'
@@ -39,7 +39,7 @@ export function foldAxes(description: NativePlanDescription, title: string): Nat
 
 function isLong({ lower, upper, pieces }: NativeSide, axis: number): boolean {
   if (lower[axis] !== 0 || upper[axis] !== 0) return true
-  // A layout of the caller's own may fuse axes, or put an axis into a block with holes.
+  // A caller's own layout may fuse axes, or put an axis of size 1 into a padded block.
   return pieces.some(({ digits }) =>
     digits.some(({ axes, radix }) => axes.includes(axis) && (radix > 1 || axes.length > 1)),
   )
@@ -61,7 +61,7 @@ function foldSide({ lower, upper, pieces, elements }: NativeSide, kept: readonly
   }
 }
 
-/** No element moves, and every slot of the destination is a hole: a plan of one axis says so. */
+/** The plan of an empty tensor: no element moves, and every destination slot is padding. One axis describes that. */
 function emptyPlan(description: NativePlanDescription): NativePlanDescription {
   const { elementBits, from, to, casts } = description
   return {
@@ -69,7 +69,7 @@ function emptyPlan(description: NativePlanDescription): NativePlanDescription {
     shape: [0],
     from: onlyHoles(from.elements),
     to: onlyHoles(to.elements),
-    // Scales of an empty tensor are never read; a plain list of casts keeps the element types.
+    // Scales of an empty tensor are never read; the casts are kept for their dtypes.
     ...(casts && { casts: casts.map((step) => ('blocks' in step ? { ...step, ...ONE_BLOCK } : step)) }),
   }
 }

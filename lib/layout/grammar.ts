@@ -35,7 +35,7 @@ const SLICE = new RegExp(`^([${LETTERS}]+)s$`)
 const BLOCK = new RegExp(`^([${LETTERS}]+)s[va]([0-9]+)$`)
 const ALIGN = new RegExp(`^a([${LETTERS}])([0-9]+)$`)
 const SWIZZLE = /^(.*)_swizzled_by_([0-9]+)$/
-/** Block sizes have at most nine decimal digits: far above any real block, far below 2^53. */
+/** Block sizes of one to nine decimal digits: far above any real block, far below 2^53. */
 const SIZE = /^[1-9][0-9]{0,8}$/
 
 interface OuterToken {
@@ -149,7 +149,7 @@ function checkBlocks(name: string, { outer, blocks, align }: Words): void {
     if (!outer.some((token) => token.axes.includes(letter))) {
       refuseName(name, `axis ${letter} is aligned but does not occur`)
     }
-    // A fused index counts plain extents, so an alignment inside it would be ignored silently.
+    // A fused index is computed from unaligned sizes, so an alignment inside it would be ignored silently.
     if (outer.some((token) => token.isSlice && token.axes.length > 1 && token.axes.includes(letter))) {
       refuseName(name, `axis ${letter} is part of a fused index and cannot be aligned on its own`)
     }
@@ -163,7 +163,7 @@ function blockSizes(blocks: readonly BlockToken[], axes: string): number[] {
 function plainDigits(name: string, { outer, blocks }: Words): DigitRule[] {
   const digits = outerDigits(outer, blocks)
   blocks.forEach((block, position) => {
-    // The left one of two blocks of an axis is more significant: its weight is the product of the blocks to its right.
+    // Of two blocks of an axis the left one is more significant: its weight is the product of the block sizes to its right.
     const right = blockSizes(blocks.slice(position + 1), block.axes)
     const weight = right.reduce((product, size) => product * size, 1)
     digits.push(blockDigit(block.axes, weight, block.size))
@@ -173,7 +173,7 @@ function plainDigits(name: string, { outer, blocks }: Words): DigitRule[] {
   return digits
 }
 
-/** Every digit is a loop of the planner. Real names need 9; the limit keeps a hostile name cheap. */
+/** Every digit becomes a loop in the planner. Real names need 9; the limit bounds the cost of a hostile name. */
 const MAX_NAME_DIGITS = 24
 
 function outerDigits(outer: readonly OuterToken[], blocks: readonly BlockToken[]): DigitRule[] {
@@ -203,7 +203,7 @@ function swizzledDigits(name: string, words: Words): DigitRule[] {
   if ((step !== 2 && step !== 4) || !SWIZZLED_BLOCKS.includes(sizes)) {
     refuseName(
       name,
-      'a swizzle is by 2 or 4, and needs output-channel blocks of 4 and 8, 2 and 16, or one of 32',
+      'a swizzle must be by 2 or 4, and needs output-channel blocks of 4 and 8, of 2 and 16, or of 32',
     )
   }
   return plainDigits(name, words).flatMap((digit) => {

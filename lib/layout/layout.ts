@@ -5,19 +5,19 @@
 import type { DtypeName } from '../dtype/dtypes.js'
 import type { NativeSide } from '../native/types.js'
 
-/** Explicit padding and element type. Both change how a layout stores a shape. */
+/** Explicit padding and dtype. Both change how a layout stores a shape. */
 export interface StorageOptions {
   /** Extra elements before the first, one count per axis. Data layouts, `row_major` and `column_major` only. */
   readonly lower?: readonly number[]
   /** Extra elements after the last, one count per axis. Data layouts, `row_major` and `column_major` only. */
   readonly upper?: readonly number[]
-  /** Element type; 4-bit types change the meaning of some weight layouts. Default: an 8-bit type. */
+  /** Dtype; 4-bit dtypes change the order of some weight layouts. Default: an 8-bit dtype. */
   readonly dtype?: DtypeName
 }
 
 /** One digit of an offset, see {@link LayoutStorage.digits}. */
 export interface Digit {
-  /** Letters of the axes; several are one fused row-major index. Empty in `row_major` and `column_major`, whose axes have no letters. */
+  /** Letters of the axes, several for one fused row-major index; empty in `row_major` and `column_major`. */
   readonly axes: string
   /** Positions of those axes in logical order. */
   readonly positions: readonly number[]
@@ -29,19 +29,20 @@ export interface Digit {
 
 /** A layout bound to a shape. */
 export interface LayoutStorage {
-  /** Slots of the storage, holes included. The unit is an element; with 4-bit types a nibble. */
+  /** Number of slots, padding included. The unit is an element; with 4-bit dtypes a nibble. */
   readonly elements: number
   /** Bytes of the storage: `ceil(elements * bits / 8)`. */
   readonly byteLength: number
   /**
-   * Outermost first. The offset of an element is Horner's rule over them, and the storage is a dense row-major array of shape
-   * `digits.map(d => d.radix)`. Omitted where no one list describes all elements: in `iy_xs_os_xsv2_osv8__ao32`,
-   * `iy_xs_os_xsv2_osv16__ao32` and their grouped forms with an odd X above 1, whose last column has another order.
+   * Digits of the offset, outermost first. The offset of an element is computed from them by Horner's rule; the storage is a dense
+   * row-major array of shape `digits.map(d => d.radix)`. Omitted where no single list describes all elements: in
+   * `iy_xs_os_xsv2_osv8__ao32`, `iy_xs_os_xsv2_osv16__ao32` and their grouped forms with an odd X above 1, whose last column has
+   * a different order.
    */
   readonly digits?: readonly Digit[]
-  /** Extents of all axes of the layout, without padding: the given shape with ones appended. */
+  /** Sizes of all axes of the layout, without padding: the given shape with ones appended. */
   readonly extents: readonly number[]
-  /** The description that the native planner takes, over `extents`. */
+  /** The description for the native planner, over `extents`. */
   readonly side: NativeSide
 }
 
@@ -58,13 +59,13 @@ export interface Layout {
   readonly onednnTag?: string
   /** Other names that mean this layout. */
   readonly aliases: readonly string[]
-  /** Sentences about what the name does not say, for example that a reorder does no Winograd arithmetic. */
+  /** Sentences about properties that the name does not show, for example that a reorder does no Winograd arithmetic. */
   readonly notes: readonly string[]
   /**
-   * Binds the layout to a shape in elements, one extent per axis. A shorter shape gets trailing ones.
+   * Binds the layout to a shape in elements, one size per axis. A shorter shape gets trailing ones.
    *
-   * @throws TileworkError ERR_LAYOUT_SHAPE for too many axes or extents that the layout cannot store, ERR_OVERFLOW for
-   * 2^53 slots or bytes and more, ERR_DTYPE, ERR_ARGUMENT
+   * @throws TileworkError ERR_LAYOUT_SHAPE for too many axes or sizes that the layout cannot store, ERR_OVERFLOW for 2^53 slots
+   * or bytes and more, ERR_DTYPE, ERR_ARGUMENT
    */
   storage(shape: readonly number[], options?: StorageOptions): LayoutStorage
   /**
@@ -74,7 +75,7 @@ export interface Layout {
    */
   offsetOf(shape: readonly number[], index: readonly number[], options?: StorageOptions): number
   /**
-   * The index of the element at `offset`, or null for a hole. The inverse of `offsetOf`.
+   * The index of the element at `offset`, or null for padding. The inverse of `offsetOf`.
    *
    * @throws TileworkError as `storage`; ERR_RANGE for an offset outside the storage
    */

@@ -1,7 +1,7 @@
 /**
- * Divides memory, or one block of it, into rows for a drawing. A row holds as many of the innermost digits as fit the width, so that rows and
- * blocks line up; rows that share the outer digits form a group. Only visible slots are decoded, so the cost of a drawing
- * does not depend on the size of the tensor.
+ * Divides memory, or one block of it, into rows for a drawing. A row covers as many of the innermost digits as fit into the
+ * width, so that rows and blocks are aligned; rows that share the outer digits form a group. Only visible slots are decoded, so
+ * the cost of a drawing does not depend on the size of the tensor.
  */
 import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { type DigitRule, formatDigit } from './digit_rule.js'
@@ -43,7 +43,7 @@ export interface MemoryPicture {
   readonly isBlock: boolean
   /** The hue of a cell, below {@link HUES}: the index along `colourAxis`. */
   readonly hueOf: (coordinate: readonly number[]) => number
-  /** The tone of a slot, 0 or 1: neighbours in a row and in a column differ, as on a chessboard. */
+  /** The tone of a slot, 0 or 1, alternating along rows and columns as on a chessboard. */
   readonly toneOf: (offset: number) => 0 | 1
   /** The axis whose index selects the hue. */
   readonly colourAxis: number
@@ -51,13 +51,13 @@ export interface MemoryPicture {
   readonly names: readonly string[]
   /** Label of a cell: the coordinates that its row does not share. */
   readonly label: (coordinate: readonly number[]) => string
-  /** Where labels count from the first index of the block, which the rows name, a sentence that says so of one cell. */
+  /** An example sentence for relative labels, which count from the first index of the block; undefined for absolute labels. */
   readonly relativeExample: string | undefined
   /** `f5 y0 x1` for any coordinate. */
   readonly fullLabel: (coordinate: readonly number[]) => string
 }
 
-/** Few, so that colour-blind readers tell them apart; tones keep neighbours of one hue apart. */
+/** Few hues, so that colour-blind readers can distinguish them; tones separate neighbours of the same hue. */
 export const HUES = 4
 
 /** Size limits of a drawing. */
@@ -101,12 +101,12 @@ export function memoryPicture(
   })
 }
 
-/** Cells that a row of a block should have. */
+/** Preferred number of cells in a row of a block. */
 const BLOCK_ROW = 16
 
 /**
- * As `memoryPicture`, for one block, whose title says where it lies. Where long indices would split 16 slots into several
- * rows, the cells count from the first index of the block, which each row names, for example `f1008+`.
+ * As `memoryPicture`, for one block, whose position is in its title. Where long indices would split 16 slots into several rows,
+ * cell labels are relative to the first index of the block, which each row names, for example `f1008+`.
  */
 export function blockPicture(
   layout: Layout,
@@ -185,7 +185,7 @@ function relativeExampleOf(
   return `Cells count from the indices with + before them: ${cell} is ${labelOf(names, axes, coordinate, ' ')}.`
 }
 
-/** How the elements of a type below 8 bits share bytes; undefined for others. */
+/** A sentence on how elements of a sub-byte dtype share bytes; undefined for other dtypes. */
 export function sharedBytes(dtype: DtypeName | undefined): string | undefined {
   const bits = dtype === undefined ? 8 : DTYPES[resolveDtype(dtype)].bits
   if (bits >= 8) return undefined
@@ -203,14 +203,14 @@ export interface Blocks {
   readonly firstDigit: number
   readonly slots: number
   readonly count: number
-  /** What they are called: a layout without blocks has runs. */
+  /** What the drawing calls them; a layout without blocks is divided into runs. */
   readonly noun: 'block' | 'run'
 }
 
-/** Slots of the largest part that counts as a block where the layout has none. */
+/** Most slots of a run, the part that is drawn in place of a block where the layout has no blocks. */
 const MAX_PLAIN_BLOCK = 256
 
-/** The digits that count inside blocks; in a layout without blocks as many digits as a drawing shows at a glance. */
+/** The innermost digits that form a block; in a layout without blocks, as many digits as fit into `MAX_PLAIN_BLOCK` slots. */
 export function blocksOf({ digits, elements }: DrawnStorage): Blocks {
   let firstDigit = digits.length
   while (firstDigit > 0 && !isTop(digits, firstDigit - 1)) firstDigit--
@@ -227,10 +227,10 @@ export function blocksOf({ digits, elements }: DrawnStorage): Blocks {
   return { firstDigit, slots, count: slots === 0 ? 0 : elements / slots, noun: isPlain ? 'run' : 'block' }
 }
 
-/** Most slots that are read to find the ends of a block's indices. */
+/** Most slots that are read to find the index ranges of a block. */
 const MAX_LABELLED_SLOTS = 4096
 
-/** The first and the last index of each axis among the elements of a block; Infinity and -1 without elements. */
+/** The lowest and highest index of each axis among the elements of a block; Infinity and -1 without elements. */
 function blockRanges(storage: DrawnStorage, index: number): { low: number[]; high: number[] } {
   const { slots } = blocksOf(storage)
   const low = storage.extents.map(() => Number.POSITIVE_INFINITY)
@@ -245,7 +245,7 @@ function blockRanges(storage: DrawnStorage, index: number): { low: number[]; hig
   return { low, high }
 }
 
-/** The elements of a block by the ranges of their indices: `f16–31 y0 x2`; `holes` for a block without elements. */
+/** The index ranges of the elements of a block: `f16–31 y0 x2`; `holes` for a block without elements. */
 export function blockLabel(storage: DrawnStorage, names: readonly string[], index: number): string {
   const axes = visibleAxes(storage)
   const { low, high } = blockRanges(storage, index)
@@ -278,11 +278,11 @@ function visibleAxes({ extents, digits }: DrawnStorage): number[] {
 
 /** How cells are labelled. */
 interface Labels {
-  /** Of a cell, by the axes that its row does not share. */
+  /** Text of a cell, from the axes that its row does not share. */
   readonly text: (axes: readonly number[], coordinate: readonly number[]) => string
   /** The coordinate with the longest label. */
   readonly longest: readonly number[]
-  /** What each row says where labels are relative. */
+  /** Text of each row where labels are relative. */
   readonly start?: (axes: readonly number[]) => string
 }
 
@@ -290,12 +290,12 @@ interface RowChoice {
   readonly labels: Labels
   /** Most cells of a row. */
   readonly length: number
-  /** Slots of all digits that the row holds; more than `length` where they are split into several rows. */
+  /** Slots of all digits that the row covers; more than `length` where they are split into several rows. */
   readonly run: number
   readonly gapEvery: number
   readonly labelLength: number
   readonly axes: readonly number[]
-  /** First digit that the row holds, completely or in part. */
+  /** First digit that the row covers, completely or in part. */
   readonly firstDigit: number
 }
 
@@ -340,7 +340,7 @@ function chooseRow(
   return choice
 }
 
-/** Values of a digit in one row: a divisor of the radix if it fills at least half the row, so that rows are equal. */
+/** Values of a digit per row: preferably a divisor of the radix that fills at least half the row, so that rows are equal. */
 function largestPart(radix: number, fits: (count: number) => boolean): number {
   if (fits(radix)) return radix
   let maxCount = 1
@@ -352,8 +352,8 @@ function largestPart(radix: number, fits: (count: number) => boolean): number {
 }
 
 /**
- * Number of outer digits in the title of a group: up to the last slice, or all but the last two digits, as far as they hold
- * for all elements.
+ * Number of outer digits in the title of a group: up to the last slice, or all but the last two digits, as far as they apply to
+ * all elements.
  */
 function chooseGroup({ digits, commonDigits }: DrawnStorage, row: RowChoice): number {
   const lastSlice = digits.findLastIndex(({ weight, radix }, position) => {
@@ -390,7 +390,7 @@ export function ruleOf(digits: readonly Digit[], position: number): DigitRule {
   return { axes, weight, radix: isTop(digits, position) ? 'extent' : radix }
 }
 
-/** Whether a digit counts to the end of its axes; the others count inside a block. */
+/** Whether a digit is the top digit of its axes; other digits count inside a block. */
 function isTop(digits: readonly Digit[], position: number): boolean {
   const { axes, weight } = digits[position]!
   return axes === '' || digits.every((other) => other.axes !== axes || other.weight <= weight)
@@ -407,7 +407,7 @@ interface RowTexts {
   readonly shared: (coordinate: readonly number[]) => string
 }
 
-/** Rows scanned per visible row. Layouts with large blocks have long runs of holes, which are merged. */
+/** Rows scanned per visible row. Layouts with large blocks have long runs of padding, which are merged. */
 const ROWS_SCANNED = 16
 
 function readGroups(
@@ -474,7 +474,7 @@ function chooseColourAxis(layout: Layout, { digits, extents }: DrawnStorage): nu
       )
 }
 
-/** The shape as text; at most its first 12 extents. */
+/** The shape as text; at most its first 12 axes. */
 export function formatShape(shape: readonly number[]): string {
   return `[${shape.slice(0, 12).join(', ')}${shape.length > 12 ? `, … ${shape.length - 12} more` : ''}]`
 }

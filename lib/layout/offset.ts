@@ -24,7 +24,7 @@ export function offsetInStorage(storage: LayoutStorage, shapeRank: number, given
     if (position < extent) return position + side.lower[axis]!
     throw new TileworkError(
       'ERR_RANGE',
-      `index[${axis}] is ${position}; it must be below the extent ${extent}`,
+      `index[${axis}] is ${position}; it must be below the size ${extent} of the axis`,
     )
   })
   const piece = side.pieces.find(({ axis, lo, hi }) => isWithin(padded, axis, lo, hi))!
@@ -37,7 +37,7 @@ export function offsetInStorage(storage: LayoutStorage, shapeRank: number, given
   return offset
 }
 
-/** The index, over the first `shapeRank` axes, of the element at `offset`; null for a hole. @throws TileworkError ERR_RANGE */
+/** The index, over the first `shapeRank` axes, of the element at `offset`; null for padding. @throws TileworkError ERR_RANGE */
 export function coordinateInStorage(
   storage: LayoutStorage,
   shapeRank: number,
@@ -65,7 +65,7 @@ function decode(storage: LayoutStorage, piece: NativePiece, offset: number): num
   return coordinate.every((position, axis) => position >= 0 && position < extents[axis]!) ? coordinate : null
 }
 
-/** Padded index of every axis; null where a fused index is past the last element of its axes. */
+/** Index of every axis, counted from the start of the padding; null where a fused index is past the last element of its axes. */
 function unfuse(piece: NativePiece, offset: number, sizes: readonly number[]): number[] | null {
   const padded = Array<number>(sizes.length).fill(0)
   const fused = new Map<string, { axes: readonly number[]; value: number }>()

@@ -1,6 +1,5 @@
 /**
- * The overview of a drawing: each digit of the offset with the step in memory from one of its values to the next, and the
- * order in which blocks follow each other.
+ * The overview of a drawing: each digit of the offset with its stride in memory, and the order of the blocks.
  */
 import { describeDigits } from './describe.js'
 import type { DrawnStorage } from './drawn_storage.js'
@@ -13,16 +12,16 @@ export interface OverviewDigit {
   readonly meaning: string
   /** Number of values. */
   readonly radix: number
-  /** Slots from one value to the next. */
+  /** Distance in slots between consecutive values. */
   readonly stride: number
-  /** Whether the digit counts inside a block. */
+  /** Whether the digit is inside a block. */
   readonly isInBlock: boolean
 }
 
-/** A block in the chain of blocks, or a gap between two that are not neighbours. */
+/** A block in the chain of blocks, or a gap for omitted blocks. */
 export type ChainLink = { readonly offset: number; readonly label: string } | 'gap'
 
-/** What the list of digits shows, for a sentence that starts with them. */
+/** Caption of the list of digits; it continues a sentence that starts with "digits". */
 export function digitsCaption({ digits, commonDigits }: DrawnStorage): string {
   const where = commonDigits < digits.length ? ' in every column but the last' : ''
   return `of the offset${where}, outermost first; an arrow is a step in slots`
@@ -49,8 +48,8 @@ export function drawnValues(radix: number, most = 3): (number | 'gap')[] {
 }
 
 /**
- * The first blocks in memory order, the first one after each step of an outer digit, and the last one; none where there is
- * one block.
+ * The first blocks in memory order, the block after the first step of each outer digit, and the last block; empty for a single
+ * block.
  */
 export function blockChain(layout: Layout, storage: DrawnStorage): ChainLink[] {
   const { firstDigit, slots, count } = blocksOf(storage)

@@ -1,4 +1,4 @@
-/** Parses the name of a layout, and remembers what was parsed. */
+/** Parses layout names, with a cache of parsed layouts. */
 import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -11,7 +11,7 @@ import { bindStorage } from './storage.js'
 
 export { type AnyLayoutName, LAYOUT_NAMES, type LayoutAlias, type LayoutName } from './catalogue.js'
 
-/** Layouts kept after parsing: more than the catalogue has, and few enough that hostile names cost no memory. */
+/** Cached layouts: more than the catalogue has, and few enough that hostile names cannot fill the memory. */
 const CACHE_ENTRIES = 256
 const cache = new Map<string, Layout>()
 /** The layouts that were parsed, numbered. */
@@ -97,7 +97,7 @@ function layoutOf(definition: LayoutDefinition): Layout {
     // All callers share these lists.
     aliases: Object.freeze([...aliases]),
     notes: Object.freeze([...notes]),
-    // Bound anew: a caller who changed the remembered storage would change the offsets of all others.
+    // A fresh storage for each call: if callers shared one, a change by one of them would corrupt the offsets of all others.
     storage: bindAnew,
     offsetOf: (shape: readonly number[], index: readonly number[], options?: StorageOptions) =>
       offsetInStorage(bind(shape, options), shape.length, index),
@@ -108,14 +108,14 @@ function layoutOf(definition: LayoutDefinition): Layout {
 
 type Bind = (shape: readonly number[], options?: StorageOptions) => LayoutStorage
 
-/** Callers ask for offsets in loops over one shape: comparing a few numbers is cheaper than binding again. */
+/** Remembers the last bound shape: callers compute offsets in loops over one shape, and comparing it is cheaper than binding. */
 function rememberLast(bind: Bind): Bind {
   let bound: BoundArguments | undefined
   let last: LayoutStorage | undefined
   return (shape, options = {}) =>
     readInput('The shape or an option of a layout', () => {
       if (last !== undefined && bound !== undefined && isSame(shape, options, bound)) return last
-      // A getter may return other numbers each time, so the copy that is bound is the copy that is remembered.
+      // A getter may return different numbers each time, so the same copy is bound and remembered.
       const copy = copyOf(shape, options)
       last = bind(copy.shape, copy)
       bound = copy
@@ -142,7 +142,7 @@ function isSame(
   return isSameList(lower, bound.lower) && isSameList(upper, bound.upper)
 }
 
-/** Reads no more of `list` than `known` has: a caller's list may be of any length. */
+/** Reads at most as many elements of `list` as `known` has: a caller's list may be of any length. */
 function isSameList(list: readonly number[] | undefined, known: readonly number[] | undefined): boolean {
   if (list === undefined || known === undefined) return list === known
   return Array.isArray(list) && list.length === known.length && known.every((value, i) => value === list[i])

@@ -1,6 +1,6 @@
 /**
- * Joins two layouts of the same logical axes into a native reorder plan. A plan is immutable: it is made once and may run
- * many times, also concurrently.
+ * Joins two layouts of the same logical axes into a native reorder plan. A plan is immutable and may run many times, also
+ * concurrently.
  */
 import { isPinned } from '../bytes/fill_memory.js'
 import { inSlices, SLICE_BYTES } from '../bytes/slices.js'
@@ -35,11 +35,11 @@ export interface PlacedLayout {
   readonly upper?: readonly number[]
 }
 
-/** The two layouts, the shape and the element type of a reorder. */
+/** The two layouts, the shape and the dtype of a reorder. */
 export interface PlanReorderOptions {
-  /** Element type. Elements move as bit patterns; 4-bit types change the order of some weight layouts. */
+  /** Dtype. Elements are moved as bit patterns; 4-bit dtypes change the order of some weight layouts. */
   readonly dtype: DtypeName
-  /** Logical extents, in elements. A shape with fewer axes than a named layout gets trailing ones. */
+  /** Logical shape in elements. A shape with fewer axes than a named layout gets trailing ones. */
   readonly shape: readonly number[]
   readonly from: AnyLayoutName | Layout | PlacedLayout
   readonly to: AnyLayoutName | Layout | PlacedLayout
@@ -47,7 +47,7 @@ export interface PlanReorderOptions {
   readonly as?: 'weights'
 }
 
-/** A part of a larger tensor of extents `shape`: the elements at `start + step * i` along each axis. */
+/** A slice of a larger tensor of shape `shape`: the elements at `start + step * i` along each axis. */
 export interface SliceOfWhole {
   readonly shape: readonly number[]
   readonly start: readonly number[]
@@ -60,7 +60,7 @@ export interface Explanation extends NativeExplanation {
   readonly to: string
   /** Notes of both layouts, for example that a reorder does no Winograd arithmetic. */
   readonly notes: readonly string[]
-  /** All of it as printable lines: kernel and reason, loops outermost first (strides in elements), parts, stores. */
+  /** The explanation as printable lines: kernel and reason, loops outermost first (strides in elements), parts, stores. */
   readonly text: string
 }
 
@@ -71,29 +71,29 @@ export interface RunOptions {
   readonly device?: DeviceChoice
 }
 
-/** An immutable, reusable reorder. Buffers hold storage bytes: packed, little-endian, holes included. */
+/** An immutable, reusable reorder. Buffers contain storage bytes: packed, little-endian, padding included. */
 export interface ReorderPlan {
   /** Byte length of the source buffer. */
   readonly sourceBytes: number
   /** Byte length of the destination buffer. */
   readonly destinationBytes: number
   /**
-   * Fills `destination` from `source`, on the calling thread. Holes of the destination become zero. The buffers must not
+   * Fills `destination` from `source`, on the calling thread. Padding of the destination becomes zero. The buffers must not
    * overlap.
    *
    * @throws TileworkError ERR_ARGUMENT unless both are Uint8Arrays of the plan's byte lengths
    */
   runSync(source: Uint8Array, destination: Uint8Array): void
   /**
-   * As `runSync`, without blocking the event loop for long, or on a device. Buffers on a SharedArrayBuffer are worked on by
-   * tilework's own threads. Other memory could be transferred or collected meanwhile; it is worked on by the calling thread and
-   * its helpers in slices of some milliseconds, or copied for a device. A buffer that is transferred is ERR_ARGUMENT.
+   * As `runSync`, without blocking the event loop for long, or on a device. Buffers on a SharedArrayBuffer are processed by
+   * tilework's own threads. Other memory could be transferred or collected during the run, so it is processed by the calling
+   * thread and its helpers in slices of some milliseconds, or copied for a device. A transferred buffer is ERR_ARGUMENT.
    *
    * @throws TileworkError as `runSync`; ERR_ABORTED; with a device ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD,
    * ERR_DEVICE_LOST
    */
   run(source: Uint8Array, destination: Uint8Array, options?: RunOptions): Promise<void>
-  /** Which kernel runs and why, the ways in which it moves elements, the loop nest, the parts and the stores. */
+  /** Which kernel runs and why, how it moves elements, the loop nest, the parts and the stores. */
   explain(): Explanation
 }
 
@@ -114,15 +114,15 @@ export interface JoinedLayouts {
  *
  * @returns a plan; `sourceBytes` and `destinationBytes` are the lengths of the buffers that it takes
  * @throws TileworkError ERR_LAYOUT_NAME for an unknown layout, ERR_LAYOUT_SHAPE for a shape that a layout cannot store,
- * ERR_LAYOUT_JOIN for layouts with different axes, ERR_DTYPE for an unknown element type, ERR_OVERFLOW for 2^53 elements and
- * more, ERR_UNSUPPORTED for 2-bit and 6-bit elements and strings, ERR_ARGUMENT
+ * ERR_LAYOUT_JOIN for layouts with different axes, ERR_DTYPE for an unknown dtype, ERR_OVERFLOW for 2^53 elements and more,
+ * ERR_UNSUPPORTED for 2-bit and 6-bit elements and strings, ERR_ARGUMENT
  */
 export function planReorder(options: PlanReorderOptions): ReorderPlan {
   checkOptions(options, 'planReorder', ['dtype', 'shape', 'from', 'to', 'as'])
   const joined = readInput('The options of planReorder', () => joinLayouts(readDescription(options)))
   const { plan } = joined
   const reorderPlan: ReorderPlan & { readonly uncloneable: symbol } = {
-    // The first property, so that its text is what a failed clone reports.
+    // The first property, because a failed structuredClone reports the first property that cannot be cloned.
     uncloneable: UNCLONEABLE,
     sourceBytes: plan.sourceBytes,
     destinationBytes: plan.destinationBytes,
@@ -164,8 +164,8 @@ export interface JoinOptions extends Omit<PlanReorderOptions, 'as'> {
 }
 
 /**
- * Binds both layouts and checks everything that planning depends on. Planning itself waits for the first use of `plan`,
- * unless only the planner can decide whether the layouts join.
+ * Binds both layouts and checks everything that planning depends on. Planning itself is deferred to the first use of `plan`,
+ * unless only the planner can decide whether the layouts can be joined.
  *
  * @throws TileworkError as `planReorder`
  */
@@ -174,7 +174,7 @@ export function joinLayouts(options: JoinOptions): JoinedLayouts {
   const request = { dtype, shape, as, slice, casts, from: sideOf(options.from), to: sideOf(options.to) }
   const known = recall<JoinedLayouts>(request)
   if (known) return known
-  // A getter may return other numbers each time, so one copy is planned and is the key of the cache.
+  // A getter may return different numbers each time, so one copy is both planned and used as the cache key.
   const copy = copyOf(request)
   const joined = new BoundLayouts(copy)
   if (joined.needsPlanner) void joined.plan
@@ -194,7 +194,7 @@ function copyOf({ dtype, as, shape, slice, casts, from, to }: PlanRequest): Plan
   }
 }
 
-/** A value that is not a list is refused later, where it is bound. */
+/** Copies a list. Anything that is not a list is refused later, when it is bound. */
 function list<Numbers extends readonly number[] | undefined>(numbers: Numbers): Numbers {
   if (!Array.isArray(numbers)) return numbers
   const copy: number[] = []
@@ -220,7 +220,7 @@ class BoundLayouts implements JoinedLayouts {
     const rank = Math.max(shape.length, from.layout.axes.length, to.layout.axes.length)
     this.from = { layout: from.layout, storage: bind(from, slice?.shape ?? shape, rank, dtype) }
     this.to = { layout: to.layout, storage: bind(to, shape, rank, casts.at(-1)?.to ?? dtype) }
-    // Axes that the layout appends have an extent of 1 and no padding.
+    // Axes that the layout appends have size 1 and no padding.
     const { lower, upper } = this.to.storage.side
     this.lower = Object.freeze([...lower.slice(0, shape.length)])
     this.upper = Object.freeze([...upper.slice(0, shape.length)])
@@ -231,7 +231,7 @@ class BoundLayouts implements JoinedLayouts {
     return this.#plan
   }
 
-  /** True where only the planner can accept the bound layouts: it checks the digits of foreign layouts and far offsets. */
+  /** True where the layouts need the planner's own checks: of the digits of callers' layouts, and of very large offsets. */
   get needsPlanner(): boolean {
     const { from, to } = this
     const isParsed = isParsedLayout(from.layout) && isParsedLayout(to.layout)
@@ -285,7 +285,7 @@ class BoundLayouts implements JoinedLayouts {
   }
 }
 
-/** Number of index values of an axis that a storage has slots for; a lower bound where axes are fused. */
+/** Number of indices along an axis that have a slot in the storage; a lower bound where axes are fused. */
 function slotsOf({ side }: LayoutStorage, axis: number): number {
   const counts = side.pieces.map(({ digits }) =>
     digits.reduce((slots, { axes, radix }) => (axes.includes(axis) ? slots * radix : slots), 1),
@@ -323,10 +323,10 @@ function sideOf(side: string | Layout | PlacedLayout): PlannedSide {
   return { layout: toLayout(layout), lower, upper }
 }
 
-/** `row_major` and `column_major` take the trailing ones that the layout on the other end appends. */
+/** `row_major` and `column_major` get the trailing ones that the other layout appends. */
 function bind(side: PlannedSide, shape: readonly number[], rank: number, dtype: Dtype): LayoutStorage {
   const isAnyRank = hasAnyRank(side.layout)
-  // The layout refuses padding with too few counts.
+  // Padding with too few counts is passed on; the layout refuses it.
   const padding = (counts: readonly number[]): readonly number[] =>
     isAnyRank && counts.length === shape.length ? extend(counts, rank, 0) : counts
   const options = {
@@ -347,7 +347,7 @@ function storageOf(layout: Layout, shape: readonly number[], options: StorageOpt
   })
 }
 
-/** A step with blocks for the axes that a named layout appends as well. */
+/** The step, with its blocks extended to the axes that a named layout appends. */
 function ofRank(step: ElementStep, rank: number): ElementStep {
   return isScaling(step) ? { ...step, blocks: extend(step.blocks, rank, 1) } : step
 }
@@ -401,7 +401,7 @@ async function runBySlices(
   await inSlices(0, destinationBytes, size, slice, signal)
 }
 
-/** The addon sees slices and copies, of which none shows that the whole buffers overlap. */
+/** Checks the whole buffers for overlap: the addon sees only slices and copies of them. */
 function checkApart(source: Uint8Array, destination: Uint8Array): void {
   if (source.buffer !== destination.buffer || source.byteLength === 0 || destination.byteLength === 0) return
   const [first, second] =
@@ -410,7 +410,7 @@ function checkApart(source: Uint8Array, destination: Uint8Array): void {
   throw new TileworkError('ERR_ARGUMENT', "'source' and 'destination' overlap.")
 }
 
-/** For a device, which reads and writes memory while JavaScript runs. */
+/** Runs on copies, because a device accesses memory while JavaScript runs. */
 async function runOnCopies(
   plan: NativeReorderPlan,
   source: Uint8Array,

@@ -45,17 +45,17 @@ interface Entry {
   readonly request: PlanRequest
   readonly plan: unknown
   readonly bytes: number
-  /** Whether it was an answer since it was cached or last spared. */
+  /** Whether the entry was used since it was cached or last spared. */
   isUsed: boolean
 }
 
-/** By the hash of the request. Of two requests with one hash, the later replaces the other. */
+/** Entries by the hash of the request. On a hash collision the later request replaces the earlier one. */
 const plans = new Map<number, Entry>()
 let heldBytes = 0
 
 /**
- * The plan cached for a request. It compares numbers instead of building a text of them, which takes longer than the
- * reorder of a small tensor.
+ * The cached plan of a request. Requests are compared by numbers: building a string key takes longer than the reorder of a small
+ * tensor.
  */
 export function recall<Plan>(request: PlanRequest): Plan | undefined {
   const hash = hashOf(request)
@@ -66,8 +66,8 @@ export function recall<Plan>(request: PlanRequest): Plan | undefined {
 }
 
 /**
- * Caches a plan and evicts others in the order in which they were cached. One that was used since is spared once, which
- * approximates "least recently used" without moving an entry for every answer (the clock algorithm).
+ * Caches a plan and evicts others, oldest first. An entry that was used since is spared once, which approximates "least recently
+ * used" without moving an entry on every hit (the clock algorithm).
  *
  * @param request - a copy that nobody changes
  * @param nativeBytes - memory that the addon holds for the plan
@@ -90,16 +90,16 @@ export function keep(request: PlanRequest, plan: unknown, nativeBytes: number): 
   }
 }
 
-/** With more scales the hash costs more than a new plan. Images have at most 4 channels. */
+/** Most scales of a cached request: hashing more costs more than planning. Images have at most 4 channels. */
 const MAX_SCALES = 16
 
-/** A number for each element type. */
+/** A number for each dtype. */
 const CODES: ReadonlyMap<Dtype, number> = new Map(Object.values(DTYPES).map(({ name, onnx }) => [name, onnx]))
 
 /**
- * A hash of a request, by numbers that usually differ. Undefined for requests that are not cached: with a layout that
- * `parseLayout` did not return, which may answer differently each time; with values that are not whole numbers, which
- * planning refuses; and with many scales.
+ * A hash of a request, from the numbers that usually differ. Undefined for requests that are not cached: with a caller's own
+ * layout, which may return different digits each time; with values that are not whole numbers, which planning refuses; and with
+ * many scales.
  */
 function hashOf({ dtype, casts, shape, from, to, slice }: PlanRequest): number | undefined {
   const fromId = parsedLayoutId(from.layout)
@@ -124,11 +124,11 @@ function mix(hash: number, value: number): number {
   return mixed ^ (mixed >>> 15)
 }
 
-/** Zeros do not count, because zero padding counts as none. Undefined for a value that is not a list of whole numbers. */
+/** Ignores zeros, because zero padding equals no padding. Undefined for a value that is not a list of whole numbers. */
 function mixList(hash: number | undefined, list: readonly number[] | undefined): number | undefined {
   if (hash === undefined || list === undefined) return hash
   if (!Array.isArray(list)) return undefined
-  // Read once: a caller's list may grow during the loop.
+  // The length is read once: a caller's list may grow during the loop.
   const { length } = list
   if (length > MAX_AXES) return undefined
   let mixed = hash
@@ -148,7 +148,7 @@ function mixStep(hash: number | undefined, step: ElementStep): number | undefine
   return mixList(mixScalars(mixScalars(mixText(mixed, step.kind), step.scales), step.offsets), step.blocks)
 }
 
-/** Options of steps differ in their first letters. */
+/** Mixes the first letter only: no two values of an option start with the same letter. */
 function mixText(hash: number, text: string): number {
   return mix(hash, text.charCodeAt(0))
 }
@@ -184,7 +184,7 @@ function isSameList(list: readonly number[], known: readonly number[]): boolean 
   return true
 }
 
-/** Zeros for all axes count as no padding. */
+/** Compares padding; zeros for all axes equal no padding. */
 function isSamePadding(
   list: readonly number[] | undefined,
   known: readonly number[] | undefined,
@@ -222,12 +222,12 @@ function isSameStep(step: ElementStep, known: ElementStep): boolean {
   return isSameKind && isSameMap && isSameList(step.blocks, known.blocks)
 }
 
-/** As a bias, -0 preserves a sum of -0 and 0 does not. */
+/** Distinguishes -0 from 0: as a bias, -0 preserves a sum of -0 and 0 does not. */
 function isSameScalars(scalars: Float64Array, known: Float64Array): boolean {
   return scalars.length === known.length && scalars.every((scalar, i) => Object.is(scalar, known[i]))
 }
 
-/** Number of cached plans and the bytes they count for, for tests. */
+/** Number of cached plans and their estimated bytes, for tests. */
 export function cachedPlans(): { readonly count: number; readonly bytes: number; readonly maxBytes: number } {
   return { count: plans.size, bytes: heldBytes, maxBytes: MAX_BYTES }
 }

@@ -147,7 +147,7 @@ export function formatConstraint({ axis, oneOf, multipleOf }: AxisConstraint): s
     : `${axis} to be ${oneOf.join(' or ')}`
 }
 
-/** The digits for an element type. */
+/** The digits for a dtype. */
 export function rulesFor(layout: LayoutDefinition, dtype: Dtype | undefined): readonly DigitRule[] {
   return layout.fourBit !== undefined && isFourBitInteger(dtype) ? layout.fourBit.digits : layout.digits
 }
@@ -155,7 +155,7 @@ export function rulesFor(layout: LayoutDefinition, dtype: Dtype | undefined): re
 function checkFourBit(layout: LayoutDefinition, extents: readonly number[], dtype: Dtype | undefined): void {
   if (layout.fourBit?.fullyConnectedOnly !== true || !isFourBitInteger(dtype)) return
   const [y, x] = [extents[layout.axes.indexOf('y')]!, extents[layout.axes.indexOf('x')]!]
-  // An empty tensor has no elements, so the order of any shape is defined.
+  // An empty tensor has no elements to order, so any shape is allowed.
   if (y !== 0 && x !== 0 && (y > 1 || x > 1)) {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
@@ -226,7 +226,7 @@ interface Piece extends Omit<NativePiece, 'digits'> {
   readonly digits: readonly Digit[]
 }
 
-/** One digit list; two where the last index of an odd axis has its own (S2). */
+/** One digit list; two where the last index of an axis of odd size has its own (S2). */
 function bindPieces(layout: LayoutDefinition, digits: readonly Digit[], padded: readonly number[]): Piece[] {
   const everything = { axis: 0, lo: 0, hi: Number.MAX_SAFE_INTEGER, digits }
   const rule = layout.lastColumn

@@ -1,4 +1,4 @@
-/** Computes the offset of one element step by step: the example below a drawing. */
+/** Computes the offset of one element step by step, as an example below a drawing. */
 import { digitName, digitValue, type MemoryPicture } from './memory_rows.js'
 import { offsetInStorage } from './offset.js'
 

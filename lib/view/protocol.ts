@@ -1,4 +1,4 @@
-/** What server and page say to each other: the shapes of the answers, as JSON holds them. */
+/** The protocol between server and page: the types of the JSON responses. */
 import type { Finding } from '../errors.js'
 import type { GraphEdit } from '../pipeline/diff/graph_edits.js'
 import type { TensorSummary } from '../pipeline/tensor_summary.js'
@@ -24,7 +24,7 @@ export interface FileSummary {
   readonly facts: readonly (readonly [name: string, value: string])[]
   /** Operators with their counts, most frequent first. */
   readonly operators: readonly (readonly [name: string, count: number])[]
-  /** Of a lenient read. */
+  /** Findings of the lenient read. */
   readonly findings: readonly Finding[]
 }
 
@@ -38,7 +38,7 @@ export interface TensorColumns {
   readonly shape: readonly (readonly number[])[]
   readonly layout: readonly (string | null)[]
   readonly byteLength: readonly (number | null)[]
-  /** Elements; of a sparse tensor its entries. */
+  /** Number of elements; for a sparse tensor, of entries. */
   readonly elements: readonly number[]
   readonly hasData: readonly boolean[]
 }
@@ -47,7 +47,7 @@ export interface TensorFacts extends TensorSummary {
   readonly index: number
   readonly doc: string
   readonly metadata: readonly (readonly [string, string])[]
-  /** Whether the file says what the codes stand for. */
+  /** Whether the file has quantization parameters for the tensor. */
   readonly isQuantized: boolean
   readonly lower: readonly number[]
   readonly upper: readonly number[]
@@ -68,12 +68,12 @@ export interface StatisticsAnswer {
   } | null
 }
 
-/** A rectangle of values of a plane, row by row. */
+/** A rectangle of values of a plane, in row-major order. */
 export interface WindowAnswer {
   readonly rows: readonly [start: number, end: number]
   readonly columns: readonly [start: number, end: number]
   readonly values: readonly (PlainNumber | boolean)[]
-  /** Stored bits in hexadecimal; absent for strings and real values of codes. */
+  /** Raw bits in hexadecimal; absent for strings and dequantized values. */
   readonly codes?: readonly string[]
   /** Offsets in the tensor's storage, in elements; absent where the tensor is not dense. */
   readonly offsets?: readonly number[]
@@ -81,16 +81,16 @@ export interface WindowAnswer {
   readonly bits: number
 }
 
-/** What a tile of a heat map answers in its header `x-tile`; the body has a float64 and then a mark byte for each cell. */
+/** The response header `x-tile` of a heat map; the body has the values of all cells as float64, then their marks as bytes. */
 export interface TileFacts {
   readonly cellRows: number
   readonly cellColumns: number
   readonly rowsPerCell: number
   readonly columnsPerCell: number
-  /** Every n-th row and column of the plane was read: 1 for all of them. */
+  /** Only every n-th row and column of the plane was read; 1 where all were. */
   readonly rowStep: number
   readonly columnStep: number
-  /** Of the finite cells; null without one. */
+  /** Range of the finite cells; null without one. */
   readonly low: number | null
   readonly high: number | null
 }
@@ -117,18 +117,18 @@ export interface BoundLayout extends LayoutFacts {
   readonly elements: number
   readonly logicalElements: number
   readonly byteLength: number
-  /** Omitted where no one list describes all elements; a note of the layout says which differ. */
+  /** Omitted where no single list describes all elements; a note of the layout names the exceptions. */
   readonly digits?: readonly { readonly text: string; readonly radix: number }[]
   /** Slots in a row of the drawing and in a block: products of innermost digits. */
   readonly rowLength: number
   readonly blockLength: number
-  /** First slot of the part that `cells` describes. */
+  /** First slot of `cells`. */
   readonly start: number
-  /** Coordinates of consecutive slots; null for holes. */
+  /** Coordinates of consecutive slots; null for padding. */
   readonly cells: readonly (readonly number[] | null)[]
 }
 
-/** Offsets of the elements of a plane of a shape, row by row. */
+/** Offsets of the elements of a plane, in row-major order. */
 export interface PlaneOffsets {
   readonly rows: number
   readonly columns: number
@@ -152,11 +152,11 @@ export interface GraphColumns {
   readonly types: readonly string[]
   readonly graphInputs: readonly number[]
   readonly graphOutputs: readonly number[]
-  /** Index in the file of the tensor that is the value; -1 for others. */
+  /** For each value that is a stored tensor, its index in the file; -1 for other values. */
   readonly tensors: readonly number[]
-  /** Fused activation of a node; empty without one. */
+  /** Fused activation of each node; empty without one. */
   readonly activations: readonly string[]
-  /** Subgraphs of a node, as [node, index of the graph]. */
+  /** Subgraphs of nodes, as [node, index of the graph]. */
   readonly subgraphs: readonly (readonly [number, number])[]
 }
 
@@ -165,7 +165,7 @@ export interface NodeFacts {
 }
 
 export interface PlacedFinding extends Finding {
-  /** Where the finding belongs to: indices; -1 for the file as a whole. */
+  /** Indices of the node and graph that the finding concerns; -1 for the whole file. */
   readonly node: number
   readonly graph: number
 }

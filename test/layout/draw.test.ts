@@ -268,7 +268,7 @@ describe('describeLayout', () => {
       'y: the height index y.',
       'x: the width index x.',
       'f16: the position inside that block of f, 0 to 15.',
-      'The extent of f is rounded up to a multiple of 16; slots past its end are holes and hold zero.',
+      'The size of f is rounded up to a multiple of 16; slots past its end are holes and hold zero.',
       'Explicit padding before an axis shifts its elements, after it adds slots; both happen before blocking.',
       'oneDNN tag: aBcd16b (its name there; not a name here).',
       'Other names: bfyx_f16.',
@@ -284,7 +284,7 @@ describe('describeLayout', () => {
 
   it('notes that a reorder omits the Winograd transform', () => {
     expect(describeLayout(parseLayout('winograd_2x3_s1_weights')).join(' ')).toContain(
-      'which no reorder does',
+      'which a reorder does not do',
     )
   })
 })

@@ -75,8 +75,8 @@ describe('parseLayout', () => {
 
   it.each([
     ['', 'empty'],
-    ['any', 'marker'],
-    ['custom', 'marker'],
+    ['any', 'placeholder'],
+    ['custom', 'placeholder'],
     ['format_num', 'number of named layouts'],
     ['os_iyx_osv16_rotate_180', '180 degrees'],
     ['b_fs_yx', 'slice "fs" has no block'],
@@ -96,7 +96,7 @@ describe('parseLayout', () => {
     ['os_is_yx_isa8_osv8_isv4_swizzled_by_4', 'needs output-channel blocks'],
     [
       'os_is_yx_osa8_isa8_osv4_isv4_swizzled_by_2',
-      'needs output-channel blocks of 4 and 8, 2 and 16, or one of 32',
+      'needs output-channel blocks of 4 and 8, of 2 and 16, or of 32',
     ],
     ['os_is_yx_osv32_isv4_swizzled_by_8', 'by 2 or 4'],
     ['b_fs_yx_fsv32_swizzled_by_4', 'needs output-channel blocks'],

@@ -1,4 +1,4 @@
-/** Asks the server. Addresses are relative, so that the token of the page's own address is part of them. */
+/** Requests to the server. URLs are relative, so that they include the token of the page's own URL. */
 import type { ErrorAnswer, TileFacts } from '../protocol.js'
 
 export type Query = Readonly<Record<string, string | number | readonly number[] | undefined>>
@@ -14,7 +14,7 @@ async function answered(path: string, query: Query, signal?: AbortSignal): Promi
   const response = await fetch(address(path, query), signal ? { signal } : {}).catch((error: unknown) => {
     if (signal?.aborted) throw error
     throw new Error(
-      'The server does not answer; run "tilework view" again and open the address that it prints.',
+      'The server does not respond; run "tilework view" again and open the address that it prints.',
     )
   })
   if (response.ok) return response

@@ -1,4 +1,4 @@
-/** Palettes that colour-blind readers can tell apart: viridis and cividis for numbers, Okabe and Ito's for kinds. */
+/** Palettes for colour-blind readers too: viridis and cividis for numbers, Okabe and Ito's for categories. */
 import { scaleSequential } from 'd3-scale'
 import { interpolateCividis, interpolateGreys, interpolateViridis } from 'd3-scale-chromatic'
 
@@ -11,7 +11,7 @@ const INTERPOLATORS: Readonly<Record<Palette, (at: number) => string>> = {
   grey: interpolateGreys,
 }
 
-/** Steps of a palette: more than the eye tells apart. */
+/** Steps of a palette: more than the eye can distinguish. */
 const STEPS = 256
 
 const tables = new Map<Palette, Uint8Array>()
@@ -59,5 +59,5 @@ export function isLight(palette: Palette, share: number): boolean {
 /** Okabe and Ito, "Color Universal Design" (2008). */
 export const KIND_COLOURS = ['#e69f00', '#56b4e9', '#009e73', '#f0e442', '#0072b2', '#d55e00', '#cc79a7']
 
-/** Cells with NaN and infinities: colours that neither palette has. */
+/** Colours of cells with NaN and infinities; no palette contains them. */
 export const MARK_COLOURS = { nan: '#d55e00', infinity: '#cc79a7', negativeInfinity: '#56b4e9' } as const

@@ -1,4 +1,4 @@
-/** The address of a view is in the hash, which no server sees: `#/tensor?file=0&tensor=12`. */
+/** The address of a view is in the URL's hash, which is never sent to a server: `#/tensor?file=0&tensor=12`. */
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Route {
@@ -31,7 +31,7 @@ export function hrefOf(
   return `#/${view}${text === '' ? '' : `?${text}`}`
 }
 
-/** Changes the address without an entry in the history: choices within a view. */
+/** Changes the URL without a history entry, for choices within a view. */
 export function replaceRoute(
   view: string,
   query: Readonly<Record<string, string | number | undefined>>,
@@ -39,7 +39,7 @@ export function replaceRoute(
   history.replaceState(null, '', hrefOf(view, query))
 }
 
-/** A whole number of the address. */
+/** A whole number from the URL. */
 export function numberOf(query: URLSearchParams, name: string, fallback = 0): number {
   const number = Number(query.get(name) ?? fallback)
   return Number.isSafeInteger(number) && number >= 0 ? number : fallback

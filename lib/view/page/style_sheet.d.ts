@@ -1,2 +1,2 @@
-/** esbuild collects imported style sheets in page.css. */
+/** esbuild bundles imported style sheets into page.css. */
 declare module '*.css'

@@ -16,14 +16,14 @@ export function countText(count: number): string {
   return count.toLocaleString('en')
 }
 
-/** Six significant digits: as many as tell two weights apart. */
+/** Six significant digits: enough to distinguish two weights. */
 export function numberText(value: number | string | boolean | null): string {
   if (value === null) return '–'
   if (typeof value !== 'number' || Number.isInteger(value)) return String(value)
   return digitsText(value, 6)
 }
 
-/** Very large and very small numbers have an exponent, so that every text is short. */
+/** Very large and very small numbers get an exponent, so that every text is short. */
 export function digitsText(value: number, digits: number): string {
   const size = Math.abs(value)
   const rounded = Number(value.toPrecision(digits))
@@ -32,11 +32,11 @@ export function digitsText(value: number, digits: number): string {
 }
 
 export function shapeText(shape: readonly number[]): string {
-  // Extents that are set later are -1.
+  // Sizes that are known only at run time are -1.
   return shape.length === 0 ? 'scalar' : shape.map((extent) => (extent < 0 ? '?' : extent)).join(' × ')
 }
 
-/** With `*` or `?` a pattern for the whole name, otherwise a part of it: as `inspect --filter`. */
+/** A text with `*` or `?` is a pattern for the whole name, any other text a part of the name: as in `inspect --filter`. */
 export function nameFilter(pattern: string): (name: string) => boolean {
   const lower = pattern.toLowerCase()
   if (!/[*?]/.test(pattern)) return (name) => name.toLowerCase().includes(lower)

@@ -1,4 +1,4 @@
-/** Answers: JSON with every number that it can hold, or bytes. */
+/** Responses: JSON, or bytes. */
 import type { ServerResponse } from 'node:http'
 import { TileworkError } from '../../errors.js'
 
@@ -8,7 +8,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** No script but the page's own, and no connection but to this server. */
+/** Allows only the page's own scripts, and connections only to this server. */
 const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': [
     "default-src 'none'",
@@ -34,7 +34,7 @@ export function json(value: unknown): Answer {
   return { type: 'application/json; charset=utf-8', body: JSON.stringify(value, plainNumber) }
 }
 
-/** 64-bit integers, NaN and infinities become texts. */
+/** Numbers that JSON cannot represent (integers beyond 2^53, NaN, infinities) become strings. */
 function plainNumber(_: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value >= -MAX && value <= MAX ? Number(value) : String(value)
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value)

@@ -1,4 +1,4 @@
-/** Two of the files compared, as `tilework diff` does. */
+/** Compares two of the files, as `tilework diff` does. */
 import { type Difference, diff } from '../../pipeline/diff.js'
 import type { Parameters } from './parameters.js'
 import type { KnownFiles } from './viewed_files.js'

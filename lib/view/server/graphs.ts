@@ -1,4 +1,4 @@
-/** Graphs of ONNX models and tmfiles, by column, and the findings of a check at their nodes. */
+/** Graphs of ONNX models and tmfiles, by column, and the nodes that findings of a check concern. */
 
 import type { Finding } from '../../errors.js'
 import { TileworkError } from '../../errors.js'
@@ -88,7 +88,7 @@ class Values {
   }
 }
 
-/** Types that follow from the operators of an ONNX model, by value: its file need not declare them. */
+/** Inferred types of an ONNX model's values, by name: the file need not declare them. */
 export async function inferredTypes(
   files: KnownFiles,
   parameters: Parameters,
@@ -97,7 +97,7 @@ export async function inferredTypes(
   return parameters.whole('graph', 0, Number.MAX_SAFE_INTEGER, 0) === 0 ? known.inferredTypes() : {}
 }
 
-/** `activation` is a parameter of the nodes of a tmfile; some operators of ONNX Runtime have one as well. */
+/** The fused activation: a parameter of tmfile nodes, and an attribute of some ONNX Runtime operators. */
 function activationOf({ attributes }: NodeDescription): string {
   const found = attributes.get('activation')
   if (typeof found !== 'string') return ''
@@ -127,13 +127,13 @@ export async function nodeFacts(files: KnownFiles, parameters: Parameters): Prom
   return { attributes }
 }
 
-/** Findings of a check, each with the node it belongs to where its path names one. */
+/** Findings of a check, each with the node that its path names, if any. */
 export async function placedFindings(known: KnownFile): Promise<PlacedFinding[]> {
   const findings = await known.findings()
   return findings.map((finding) => ({ ...finding, ...placeOf(finding) }))
 }
 
-/** `graph.node[3]…`, `subgraphs[0].nodes[3]…`: nodes of the main graph. */
+/** Parses `graph.node[3]…` and `subgraphs[0].nodes[3]…`, nodes of the main graph. */
 function placeOf({ path }: Finding): { node: number; graph: number } {
   const found = /^(?:graph|subgraphs\[0\])?\.?nodes?\[(\d+)\](?!.*node)/.exec(path)
   return found ? { node: Number(found[1]), graph: 0 } : { node: -1, graph: -1 }

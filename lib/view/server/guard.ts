@@ -1,19 +1,19 @@
 /**
- * Who may ask: requests that name this server by a loopback name, come from its own page, and know the token. A page of
- * another site can make a browser send requests to a loopback port, also by a name of its own that resolves to 127.0.0.1 (DNS
- * rebinding); it can neither choose the Host and Origin headers nor know the token.
+ * Admits only requests with a loopback Host header, from the server's own page, with the right token. A page of another site can
+ * make a browser send requests to a loopback port, also through a host name that resolves to 127.0.0.1 (DNS rebinding); but it
+ * can neither choose the Host and Origin headers nor know the token.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
-/** Bytes of a token: too many to guess. */
+/** Random bytes of a token: too many to guess. */
 const TOKEN_BYTES = 24
 
 export function createToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url')
 }
 
-/** What is wrong with a request before its path is looked at. */
+/** Why a request is refused before its path is considered. */
 export interface Refusal {
   readonly status: 403 | 404 | 405
   readonly message: string
@@ -38,7 +38,7 @@ export class Guard {
     if (site !== undefined && site !== 'same-origin' && site !== 'none')
       return { status: 403, message: 'The request comes from another site.' }
     const [, token = '', path] = /^\/([^/?]*)(\/[^?]*)?/.exec(url) ?? []
-    // Digests have one length, so the comparison takes one time for every token.
+    // Digests have equal length, so the comparison takes constant time for every token.
     if (!timingSafeEqual(digestOf(token), this.#token)) return { status: 403, message: 'The token is wrong.' }
     if (method !== 'GET') return { status: 405, message: 'Only GET is allowed.' }
     return { path: path ?? '' }

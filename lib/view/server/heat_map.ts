@@ -1,6 +1,6 @@
 /**
- * A rectangle of a plane as a grid of at most some hundred cells each way, pooled natively by minimum, maximum or mean. A request
- * reads a bounded number of elements: of a larger rectangle evenly spaced rows and columns, and says so.
+ * A rectangle of a plane as a grid of at most 1,024 × 1,024 cells, pooled natively by minimum, maximum or mean. A request reads a
+ * bounded number of elements: of a larger rectangle only evenly spaced rows and columns, and the response has their spacing.
  */
 import { throwIfAborted } from '../../cancel.js'
 import { DTYPES } from '../../dtype/dtypes.js'
@@ -15,18 +15,18 @@ import { isTransposed, type Plane, partOf, planeOf, rangeOf, type Span, sliceabl
 import { numbersOf } from './tensors.js'
 import type { KnownFiles } from './viewed_files.js'
 
-/** Cells each way: more than most screens show. */
+/** Most rows and columns of cells: more than most screens show. */
 const MAX_CELLS = 1024
-/** Elements that one heat map reads: a quarter of a second on one core. */
+/** Most elements that one heat map reads: a quarter of a second on one core. */
 const MAX_ELEMENTS = 2 ** 24
-/** Elements that are read at a time: 2 MiB as float64. */
+/** Elements per read: 2 MiB as float64. */
 const BAND_ELEMENTS = 2 ** 18
-/** Entries of a sparse tensor that one request counts. */
+/** Most entries of a sparse tensor that one request counts. */
 const MAX_ENTRIES = 2 ** 23
 /** Minimum, maximum, sum and count of a cell. */
 const PER_CELL = 4
 
-/** How an axis is divided: `perCell` read indices make a cell, and every `step`-th index is read. */
+/** How an axis is divided: every `step`-th index is read, and `perCell` of these form a cell. */
 interface Division {
   readonly start: number
   readonly end: number
@@ -51,7 +51,7 @@ export async function heatMapTile(
   return pooledTile(plane, read, parameters, signal)
 }
 
-/** The error of one tensor against another, as a heat map of the first's plane. */
+/** The absolute error of one tensor against another, as a heat map of a plane of the first. */
 export async function errorTile(
   files: KnownFiles,
   parameters: Parameters,
@@ -72,7 +72,7 @@ export async function errorTile(
   const [readA, readB] = [await numberReader(a, plane), await numberReader(b, plane)]
   const read: ReadNumbers = async (rows, columns) => {
     const [ofA, ofB] = await Promise.all([readA(rows, columns), readB(rows, columns)])
-    // Equal infinities and two NaNs are no error.
+    // Equal infinities, and NaN in both, count as no error.
     for (const [at, value] of ofB.entries())
       ofA[at] = Object.is(ofA[at], value) ? 0 : Math.abs(value - ofA[at]!)
     return ofA
@@ -116,7 +116,7 @@ function gridOf(plane: Plane, parameters: Parameters, budget = MAX_ELEMENTS): Gr
   return { rows: rowDivision, columns: columnDivision }
 }
 
-/** @param excess - how many times fewer indices should be read; every cell keeps at least one */
+/** @param excess - factor by which fewer indices should be read; every cell keeps at least one */
 function divide([start, end]: readonly [number, number], most: number, excess: number): Division {
   const extent = end - start
   const inCell = Math.max(1, Math.ceil(extent / most))
@@ -129,7 +129,7 @@ function readCount({ start, end, step }: Division): number {
   return Math.ceil((end - start) / step)
 }
 
-/** The cells while they are filled: PER_CELL numbers and a mark each, row-major. */
+/** Accumulators of the cells: PER_CELL numbers and a mark each, row-major. */
 interface Cells {
   readonly numbers: Float64Array
   readonly marks: Uint8Array
@@ -161,7 +161,7 @@ async function pooledTile(
   return tileAnswer(turned ? transposed(cells, grid) : cells, grid, pool)
 }
 
-/** Pools bands of rows, each cut into stripes of whole cells where a row is longer than a band. */
+/** Pools bands of rows; where a row exceeds a band, the band is divided into stripes of whole cells. */
 async function poolParts(
   { rows, columns }: Grid,
   signal: AbortSignal,
@@ -187,7 +187,7 @@ async function poolParts(
   return cells
 }
 
-/** `count` read indices from the `first` on. */
+/** The span of `count` read indices from number `first` on. */
 function spanOf({ start, end, step }: Division, first: number, count: number): Span {
   return { start: start + first * step, end: Math.min(end, start + (first + count) * step), step }
 }
@@ -209,7 +209,7 @@ function transposed({ numbers, marks }: Cells, { rows, columns }: Grid): Cells {
   return turned
 }
 
-/** The number of entries in each cell of a spy plot: the maximum of the cell. */
+/** The cells of a spy plot: the number of entries, stored as the maximum of the cell. */
 async function countEntries(
   tensor: SparseTensor,
   plane: Plane,

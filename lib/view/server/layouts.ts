@@ -1,4 +1,4 @@
-/** Layouts of any shape: what each slot of memory holds, where the elements of a plane are, and how a reorder runs. */
+/** Layouts of any shape: the element in each slot, the offsets of a plane, and how a reorder runs. */
 import { DTYPES, type Dtype, resolveDtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { drawnStorage } from '../../layout/drawn_storage.js'
@@ -65,7 +65,7 @@ export function boundLayout(parameters: Parameters): BoundLayout {
   }
 }
 
-/** The product of the innermost digits that fit a row; of a longer innermost digit as much as fits. */
+/** The product of the innermost digits that fit into a row; a part of the innermost digit where it alone is too long. */
 function rowLengthOf(radices: readonly number[]): number {
   let length = 1
   for (const radix of [...radices].reverse()) {
@@ -98,7 +98,7 @@ export function planeOffsets(parameters: Parameters): PlaneOffsets {
   return { rows: height, columns: width, offsets }
 }
 
-/** How a reorder between two layouts runs here. */
+/** How a reorder between two layouts runs on this machine. */
 export function explainReorder(parameters: Parameters): { readonly text: string } {
   const dtype = resolveDtype(parameters.text('dtype', 'uint8'))
   const shape = parameters.list('shape')

@@ -1,4 +1,4 @@
-/** The files of the page, as the package ships them: a fixed list, read once. No request names a path. */
+/** The files of the page in the package: a fixed list, read once. Requests cannot name a path. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TileworkError } from '../../errors.js'
@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   'graph_worker.js': 'text/javascript; charset=utf-8',
 }
 
-/** Answers by path. @throws TileworkError ERR_IO where the package has no page */
+/** Responses by path. @throws TileworkError ERR_IO where the package lacks the page */
 export async function loadPage(): Promise<ReadonlyMap<string, Answer>> {
   const folder = join(packageRoot() ?? '.', 'dist', 'view')
   const files = Object.entries(TYPES).map(async ([name, type]): Promise<[string, Answer]> => {

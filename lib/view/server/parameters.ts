@@ -1,4 +1,4 @@
-/** The parameters of a request: whole numbers, lists of them, and names of a list. */
+/** Parses the parameters of a request: whole numbers, lists of numbers, and names from a fixed set. */
 import { TileworkError } from '../../errors.js'
 
 /** Longest list of numbers: more axes than any layout has. */
@@ -34,7 +34,7 @@ export class Parameters {
     throw new TileworkError('ERR_ARGUMENT', `${name} is "${this.text(name)}"; it must be a number from 0 on.`)
   }
 
-  /** Whole numbers from 0 on, separated by commas; none for an empty text. */
+  /** Whole numbers from 0 on, separated by commas; an empty list for an empty text. */
   list(name: string, fallback?: readonly number[]): readonly number[] {
     if (fallback !== undefined && !this.has(name)) return fallback
     const text = this.text(name)

@@ -1,6 +1,6 @@
 /**
- * A plane of a tensor: all elements along two axes, at one index of every other axis. A tensor of one axis is a plane of one row,
- * a scalar one of one element.
+ * A plane of a tensor: all elements along two axes, at one index of every other axis. A vector is a plane of one row, a scalar a
+ * plane of one element.
  */
 import { isMovable } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
@@ -16,7 +16,7 @@ export interface Plane {
   /** Undefined where the tensor has no such axis. */
   readonly rowAxis: number | undefined
   readonly columnAxis: number | undefined
-  /** An index per axis; those of the two axes do not matter. */
+  /** An index per axis; ignored for the row and column axes. */
   readonly fixed: readonly number[]
   readonly rows: number
   readonly columns: number
@@ -46,14 +46,14 @@ export function planeOf(shape: readonly number[], parameters: Parameters): Plane
     throw new TileworkError('ERR_ARGUMENT', `fixed has ${fixed.length} indices; the tensor has ${rank} axes.`)
   const outside = fixed.findIndex((at, each) => at >= shape[each]! && each !== rowAxis && each !== columnAxis)
   if (outside >= 0) {
-    const message = `fixed[${outside}] is ${fixed[outside]}; it must be below the extent ${shape[outside]}.`
+    const message = `fixed[${outside}] is ${fixed[outside]}; it must be below the size ${shape[outside]} of the axis.`
     throw new TileworkError('ERR_RANGE', message)
   }
   const extent = (of: number | undefined): number => (of === undefined ? 1 : shape[of]!)
   return { shape, rowAxis, columnAxis, fixed, rows: extent(rowAxis), columns: extent(columnAxis) }
 }
 
-/** Reads a range `START,END` within an extent; by default all of it. */
+/** Reads a range `START,END` within `0,extent`; by default the whole. */
 export function rangeOf(parameters: Parameters, name: string, extent: number): [start: number, end: number] {
   const [start = 0, end = extent] = parameters.list(name, [0, extent])
   if (start <= end && end <= extent) return [start, end]
@@ -65,12 +65,12 @@ export function indexInTensor({ rowAxis, columnAxis, fixed }: Plane, row: number
   return fixed.map((at, axis) => (axis === rowAxis ? row : axis === columnAxis ? column : at))
 }
 
-/** Whether elements of one column are next to each other in row-major order. */
+/** Whether the elements of a column are adjacent in row-major order. */
 export function isTransposed({ rowAxis = -1, columnAxis = 0 }: Plane): boolean {
   return rowAxis > columnAxis
 }
 
-/** A part of the plane, lazy. Its row-major order is that of the tensor's axes: by columns where `isTransposed`. */
+/** A lazy slice of the plane. It keeps the order of the tensor's axes: column by column where `isTransposed`. */
 export function partOf(tensor: DenseTensor, plane: Plane, rows: Span, columns: Span): DenseTensor {
   const { rowAxis, columnAxis, fixed } = plane
   const ranges = fixed.map((at, axis) => {
@@ -85,7 +85,7 @@ const MAX_UNPACKED = 2 ** 26
 
 const unpacked = new WeakMap<DenseTensor, Promise<DenseTensor>>()
 
-/** The tensor, or one that has slices: elements of 2 and 6 bits have none. */
+/** The tensor, or an unpacked copy for elements of 2 and 6 bits, which cannot be sliced. */
 export async function sliceable(tensor: DenseTensor): Promise<DenseTensor> {
   if (isMovable(tensor.dtype)) return tensor
   if (tensor.size > MAX_UNPACKED) {

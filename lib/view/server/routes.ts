@@ -1,4 +1,4 @@
-/** Every address of the server below its token, and what answers there. */
+/** The routes of the server below its token. */
 import { type Answer, json } from './answer.js'
 import { differences } from './differences.js'
 import { graphColumns, inferredTypes, listGraphs, nodeFacts, placedFindings } from './graphs.js'

@@ -1,4 +1,4 @@
-/** The server behind `tilework view`: one loopback port, one token, the files that were named, and nothing written. */
+/** The server behind `tilework view`: one loopback port, one token, read-only access to the named files. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { systemError } from '../../bytes/system_error.js'
@@ -17,14 +17,14 @@ export interface ViewServer {
   close(): Promise<void>
 }
 
-/** Never another interface: everybody there could read the files. */
+/** Loopback only: on another interface everybody could read the files. */
 const HOST = '127.0.0.1'
-/** Connections of browsers at a time; further ones are refused. */
+/** Most simultaneous connections; further ones are refused. */
 const MAX_CONNECTIONS = 64
 const REQUEST_TIMEOUT_MS = 30_000
-/** A browser sends its headers at once. A connection without them takes one of the few places, and needs no token to do so. */
+/** Short, because a browser sends its headers at once: an idle connection occupies one of the few slots without any token. */
 const HEADERS_TIMEOUT_MS = 5000
-/** How often the time limits are looked at: Node's 30 s would be added to each. */
+/** How often the time limits are checked; Node's default of 30 s would be added to each limit. */
 const CHECKING_INTERVAL_MS = 1000
 
 /**
@@ -82,7 +82,7 @@ interface Site {
   readonly requests: OpenRequests
 }
 
-/** The requests of each connection, which end with it. Of those sent without waiting, only the first one's response is closed then. */
+/** The open requests of each connection, aborted when it closes: Node closes only the first response of pipelined requests. */
 class OpenRequests {
   readonly #bySocket = new WeakMap<Socket, Set<AbortController>>()
 

@@ -1,4 +1,4 @@
-/** Files and tensors: what `inspect` says of them. */
+/** Facts about files and tensors, as `inspect` reports them. */
 import { MemorySource } from '../../bytes/memory.js'
 import { TileworkError } from '../../errors.js'
 import type { ModelDescription } from '../../formats/model_description.js'
@@ -15,7 +15,7 @@ import { untilRejected } from './kept_promises.js'
 import type { Parameters } from './parameters.js'
 import type { KnownFile, KnownFiles } from './viewed_files.js'
 
-/** Tensors in one answer. */
+/** Most tensors in one response. */
 const MAX_LISTED = 20_000
 
 export function listFiles({ all }: KnownFiles): FileEntry[] {
@@ -65,7 +65,7 @@ export function listTensors({ file }: KnownFile, parameters: Parameters): Tensor
     layout: column('layout'),
     byteLength: column('byteLength'),
     elements: rows.map(
-      // Extents that are set later are -1.
+      // Sizes that are known only at run time are -1.
       ({ shape, entryCount }) => entryCount ?? shape.reduce((all, extent) => all * Math.max(0, extent), 1),
     ),
     hasData: column('hasData'),
@@ -85,10 +85,10 @@ export async function factsOf(files: KnownFiles, parameters: Parameters): Promis
   }
 }
 
-/** Sparse tensors with their entries sorted, which takes longer than to look at them. */
+/** Sparse tensors with sorted entries; cached because sorting takes longer than reading them. */
 const sorted = new WeakMap<SparseTensor, Promise<DenseTensor>>()
 
-/** The tensor as numbers: with `as=real` the real values of codes, and a sparse one with its zeros. */
+/** The tensor as numbers: dequantized with `as=real`; a sparse tensor as dense, with its zeros. */
 export async function numbersOf(
   { known, tensor }: { readonly known: KnownFile; readonly tensor: AnyTensor },
   as: Meaning,
@@ -113,13 +113,13 @@ export async function statisticsOf(
   const found = files.tensorOf(parameters)
   const bins = parameters.whole('bins', 2, 1024, 64)
   const meaning = parameters.oneOf('as', MEANINGS, 'codes')
-  // Zeros between the entries may be more than anybody can count.
+  // Entries only: the number of implicit zeros has no bound.
   const numbers =
     found.tensor.kind === 'sparse' ? await entriesOf(found.tensor) : await numbersOf(found, meaning)
   return (await stats(numbers, { bins, signal })) as StatisticsAnswer
 }
 
-/** The values of a sparse tensor's entries, without their places. */
+/** The values of a sparse tensor's entries, without their indices. */
 async function entriesOf(tensor: SparseTensor): Promise<DenseTensor> {
   const { dtype, name, entryCount } = tensor
   const source = new MemorySource(await tensor.values())

@@ -52,7 +52,7 @@ async function stringsOf(
   })
 }
 
-/** Something for every place of a window, row by row. */
+/** Maps every position of a window, in row-major order. */
 function places<T>({ rows, columns }: Window, of: (row: number, column: number) => T): T[] {
   const result: T[] = []
   for (let row = rows[0]; row < rows[1]; row++)
@@ -60,7 +60,7 @@ function places<T>({ rows, columns }: Window, of: (row: number, column: number) 
   return result
 }
 
-/** Brings what is in the order of the tensor's axes into that of the window. */
+/** Reorders a list from the order of the tensor's axes to the order of the window. */
 function inWindowOrder<T>({ plane, rows, columns }: Window, list: readonly T[]): readonly T[] {
   if (!isTransposed(plane)) return list
   const [height, width] = [rows[1] - rows[0], columns[1] - columns[0]]
@@ -99,7 +99,7 @@ async function codesOf(tensor: DenseTensor, window: Window): Promise<readonly st
   const source = await sliceable(tensor)
   const bytes = await reorder(windowOf(source, window), 'row_major').bytes()
   const { bits } = DTYPES[source.dtype]
-  // Elements of two bits were unpacked to bytes with their sign.
+  // Two-bit elements were unpacked to sign-extended bytes.
   const mask = 2 ** DTYPES[tensor.dtype].bits - 1
   const codeAt = (at: number): string => {
     if (bits < 8) return hex((bytes[Math.floor((at * bits) / 8)]! >> ((at * bits) % 8)) & mask, 1)

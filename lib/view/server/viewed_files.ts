@@ -1,4 +1,4 @@
-/** The files that were named on the command line. Requests name them and their tensors by index alone. */
+/** The files named on the command line. Requests refer to files and tensors by index only. */
 
 import type { Finding } from '../../errors.js'
 import { TileworkError } from '../../errors.js'
@@ -14,16 +14,16 @@ import type { AnyTensor } from '../../tensor/tensor.js'
 import { untilRejected } from './kept_promises.js'
 import type { Parameters } from './parameters.js'
 
-/** A file to look at. */
+/** A file to show. */
 export interface ViewedFile {
   /** Name without its folder. */
   readonly name: string
   readonly file: OpenFile
-  /** Everything that is wrong with the file. */
+  /** Runs the check of the file. */
   readonly check: (signal: AbortSignal) => Promise<readonly Finding[]>
 }
 
-/** A file with what was learned of it. */
+/** A file with cached results. */
 export class KnownFile {
   #description: Promise<ModelDescription | undefined> | undefined
   #findings: Promise<readonly Finding[]> | undefined
@@ -47,7 +47,7 @@ export class KnownFile {
     return this.file.onnx ?? this.file.tmfile ?? this.file.gguf
   }
 
-  /** The graphs as names and texts, read once; undefined without a model. */
+  /** Description of the model's graphs, read once; undefined without a model. */
   description(): Promise<ModelDescription | undefined> {
     this.#description ??= untilRejected(this.#describe(), () => {
       this.#description = undefined
@@ -55,7 +55,7 @@ export class KnownFile {
     return this.#description
   }
 
-  /** Checked once; a request that ends does not end the check, which others may wait for. */
+  /** Findings of the check, which runs once. An aborted request does not abort the check, for which others may wait. */
   findings(): Promise<readonly Finding[]> {
     this.#findings ??= untilRejected(this.#viewed.check(new AbortController().signal), () => {
       this.#findings = undefined
@@ -63,7 +63,7 @@ export class KnownFile {
     return this.#findings
   }
 
-  /** Types that follow from the operators of an ONNX model, by value, inferred once: a large model takes many seconds. */
+  /** Inferred types of an ONNX model's values, computed once: a large model takes many seconds. */
   inferredTypes(): Promise<Readonly<Record<string, string>>> {
     this.#types ??= untilRejected(this.#inferTypes(), () => {
       this.#types = undefined
@@ -71,7 +71,7 @@ export class KnownFile {
     return this.#types
   }
 
-  /** The same object while one tensor is looked at; what was computed of it is kept with it, and no longer. */
+  /** Returns one object for consecutive requests of a tensor: results are cached by the object, only as long as it lives. */
   tensor(index: number): AnyTensor {
     if (this.#last?.index === index) return this.#last.tensor
     const tensor = this.file.tensors.at(index)

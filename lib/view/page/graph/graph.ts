@@ -1,12 +1,12 @@
-/** A graph as boxes and edges: graph inputs and outputs are boxes as well, constants are parts of the nodes that take them. */
+/** A graph as boxes and edges. Graph inputs and outputs are boxes too; constants are drawn inside their consumers. */
 import type { GraphColumns } from '../../protocol.js'
 import type { GraphToPlace, PlacedNodes } from './place_nodes.js'
 
 export interface Edge {
-  /** Boxes. */
+  /** Indices of boxes. */
   readonly from: number
   readonly to: number
-  /** The value that flows. */
+  /** Index of the value. */
   readonly value: number
 }
 
@@ -14,7 +14,7 @@ export interface Edge {
 export interface BoxGraph {
   readonly columns: GraphColumns
   readonly boxes: number
-  /** The boxes that are drawn. A node that only holds a tensor, as in a tmfile, is shown at the nodes that take it. */
+  /** The boxes that are drawn. A node that only holds a tensor, as in a tmfile, is shown at its consumers instead. */
   readonly drawn: readonly number[]
   readonly edges: readonly Edge[]
   readonly labelOf: (box: number) => string
@@ -23,7 +23,7 @@ export interface BoxGraph {
   readonly boxValue: (box: number) => number | undefined
 }
 
-/** The operator of a tmfile that only holds a tensor. ONNX's `Constant` computes as any other. */
+/** The tmfile operator that only holds a tensor. ONNX's `Constant` is drawn like any other node. */
 const CONSTANT = 'Const'
 
 export function boxGraph(columns: GraphColumns): BoxGraph {
@@ -31,7 +31,7 @@ export function boxGraph(columns: GraphColumns): BoxGraph {
   const producers = new Map<number, number>()
   for (const [node, outputs] of columns.outputs.entries())
     for (const value of outputs) producers.set(value, node)
-  // Initializers may be inputs of the graph too; the page shows them at the nodes.
+  // Initializers may be graph inputs too; the page shows them at their consumers.
   const inputs = columns.graphInputs.filter((value) => columns.tensors[value]! < 0 && !producers.has(value))
   for (const [at, value] of inputs.entries()) producers.set(value, nodes + at)
   const outputs = columns.graphOutputs
@@ -58,7 +58,7 @@ export function boxGraph(columns: GraphColumns): BoxGraph {
   }
 }
 
-/** The graph with types where its file declares none. */
+/** The graph with inferred types where its file declares none. */
 export function withTypes(graph: BoxGraph, inferred: Readonly<Record<string, string>>): BoxGraph {
   const { columns } = graph
   const types = columns.types.map((type, value) => type || (inferred[columns.values[value]!] ?? ''))
@@ -71,7 +71,7 @@ function operatorText({ operators, activations }: GraphColumns, node: number): s
   return activation ? `${operators[node]} + ${activation}` : operators[node]!
 }
 
-/** Pixels of a letter. */
+/** Width of a letter in pixels. */
 const LETTER = 7.4
 const MOST_LETTERS = 34
 
@@ -93,7 +93,7 @@ interface TrustedTypes {
   ): { createScriptURL(text: string): string }
 }
 
-/** The one script that the page starts by its address; the policy that allows it is named in the server's headers. */
+/** The only script URL that the page loads itself; the server's headers name the trusted-types policy that allows it. */
 function workerAddress(): string {
   const address = new URL('graph_worker.js', document.baseURI).href
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
@@ -104,7 +104,7 @@ function workerAddress(): string {
 
 let address: string | undefined
 
-/** Places the boxes in a worker, which ends with the signal. */
+/** Computes the positions of the boxes in a worker, which the signal terminates. */
 export function placeBoxes(graph: BoxGraph, signal: AbortSignal): Promise<PlacedNodes> {
   address ??= workerAddress()
   const worker = new Worker(address, { type: 'module' })
@@ -129,7 +129,7 @@ export function placeBoxes(graph: BoxGraph, signal: AbortSignal): Promise<Placed
   })
 }
 
-/** By box; NaN for boxes that are not drawn. */
+/** Expands a list over the drawn boxes to all boxes; NaN for boxes that are not drawn. */
 function spread(numbers: Float64Array, drawn: readonly number[], boxes: number): Float64Array {
   const all = new Float64Array(boxes).fill(Number.NaN)
   for (const [place, box] of drawn.entries()) all[box] = numbers[place]!

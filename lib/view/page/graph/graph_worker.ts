@@ -1,4 +1,4 @@
-/** Places boxes on a thread of its own, so that the page stays alive. */
+/** Computes the positions of boxes in a worker, so that the page stays responsive. */
 import { type GraphToPlace, placeNodes } from './place_nodes.js'
 
 interface Worker {

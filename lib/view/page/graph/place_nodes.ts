@@ -1,7 +1,7 @@
 /**
- * Places the boxes of a graph. Small graphs are laid out by dagre, which minimises crossings and takes seconds for a thousand
- * nodes. Large ones get the first steps of the same method (Sugiyama) only: a node stands one row below its lowest
- * input, and in its row beside the nodes whose inputs are near.
+ * Computes the positions of the boxes of a graph. Small graphs are laid out by dagre, which minimises crossings but takes seconds
+ * for a thousand nodes. Large graphs get only the first steps of the same method (Sugiyama): a node is placed one row below its
+ * lowest input, and within its row next to nodes with nearby inputs.
  */
 import { Graph, layout } from '@dagrejs/dagre'
 
@@ -18,7 +18,7 @@ export interface PlacedNodes {
   readonly y: Float64Array
   readonly width: number
   readonly height: number
-  /** Of each edge, in the order of `edges`: x and y of the points that lead it around the boxes between. Straight where absent. */
+  /** For each edge of `edges`: x and y of the points that route it around boxes. Straight where absent. */
   readonly routes?: readonly Float64Array[]
 }
 
@@ -85,7 +85,7 @@ function placeInRows(graph: GraphToPlace): PlacedNodes {
   return { x, y, width: most - least, height: rows.length * (BOX_HEIGHT + ROW_GAP) - ROW_GAP }
 }
 
-/** The row of each node: the longest way to it from a node without inputs. A cycle ends at its first repeated node. */
+/** The row of each node: the length of the longest path to it from a node without inputs. A cycle is cut where it repeats. */
 function rowsOf({ nodes, edges }: GraphToPlace): { row: Uint32Array; inputs: number[][] } {
   const inputs: number[][] = Array.from({ length: nodes }, () => [])
   const outputs: number[][] = Array.from({ length: nodes }, () => [])
@@ -112,7 +112,7 @@ function meanOf(nodes: readonly number[], x: Float64Array): number {
   return nodes.length === 0 ? 0 : nodes.reduce((sum, node) => sum + x[node]!, 0) / nodes.length
 }
 
-/** Each node where it wants to be, or right of the one before; then the row is moved so that its mean is where it was wanted. */
+/** Puts each node at its wanted x, or to the right of its predecessor; then shifts the row to the mean of the wanted x. */
 function placeRow(
   members: readonly number[],
   wanted: ReadonlyMap<number, number>,

@@ -1,6 +1,6 @@
-/** Which layout is shown, and how. */
+/** The choices on the layout page: layout, shape, colouring. */
 
-/** What is asked for; texts as the user writes them. */
+/** The choices, as text that the user has entered. */
 export interface LayoutChoice {
   readonly name: string
   readonly other: string
@@ -13,13 +13,13 @@ export interface LayoutChoice {
 export const COLOURINGS = ['memory', 'index'] as const
 export type Colouring = (typeof COLOURINGS)[number]
 
-/** A list as people write or paste it, `[2, 19, 3, 4]`, `2 19 3 4` or `2×19×3×4`, with commas as in an address. */
+/** Normalizes a list as users write or paste it, `[2, 19, 3, 4]`, `2 19 3 4` or `2×19×3×4`, to commas as in a URL. */
 export function listText(text: string): string {
   const inner = text.trim().replace(/^[[(](.*)[\])]$/, '$1')
   return inner.trim().replace(/\s*[,x×]\s*|\s+/g, ',')
 }
 
-/** The choice of an address. */
+/** The choice that a URL contains. */
 export function choiceOf(query: URLSearchParams): LayoutChoice {
   const text = (name: string, fallback: string): string => query.get(name) ?? fallback
   return {

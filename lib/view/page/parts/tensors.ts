@@ -1,4 +1,4 @@
-/** The tensors of a file, loaded part by part, so that the first rows are there at once. */
+/** The tensors of a file, loaded in parts, so that the first rows appear at once. */
 import { useEffect, useState } from 'preact/hooks'
 import type { TensorColumns } from '../../protocol.js'
 import { ask } from '../api.js'

@@ -1,4 +1,4 @@
-/** Loads what a view shows; a newer load ends the one before, which also ends its work in the server. */
+/** Loads the data of a view. A new load aborts the previous one, which also aborts its work in the server. */
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Loaded<T> {
@@ -9,7 +9,7 @@ export interface Loaded<T> {
 
 let loading = 0
 
-/** Screen readers are told that the page is not complete yet. @returns what ends it, once */
+/** Marks the page as busy for screen readers. @returns a function that removes the mark, once */
 function busy(): () => void {
   const mark = (change: number): void => {
     loading += change
@@ -24,8 +24,8 @@ function busy(): () => void {
 }
 
 /**
- * @param key - what is loaded; undefined for nothing
- * @returns the last value while the next is loaded
+ * @param key - identifies what to load; undefined for nothing
+ * @returns the state of the load; it keeps the last value while the next is loaded
  */
 export function useLoad<T>(key: string | undefined, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({ isLoading: key !== undefined })
@@ -46,7 +46,7 @@ export function useLoad<T>(key: string | undefined, load: (signal: AbortSignal) 
       controller.abort()
       over()
     }
-    // The key says what is loaded.
+    // `load` is a new function on each render; the key alone identifies what it loads.
   }, [key])
   return loaded
 }

@@ -1,4 +1,4 @@
-/** The width of an element in whole pixels, which drawings are made for; 0 before it is known. */
+/** The width of an element in whole pixels, for drawings; 0 before it is known. */
 import { useLayoutEffect, useState } from 'preact/hooks'
 
 export function useWidth(element: { readonly current: Element | null }): number {
