@@ -14,8 +14,8 @@ import { FileFault } from './file_fault.js'
 export const MAX_DEPTH = 127
 
 /**
- * Maximum characters of one name or metadata value. Escaped texts take many times their bytes until they are complete,
- * and no known writer stores more than a few megabytes in one.
+ * Maximum characters of one name or metadata value. An escaped string takes many times its bytes until it is complete, and no
+ * known writer stores more than a few megabytes in one.
  */
 const MAX_TEXT_LENGTH = 2 ** 25
 
@@ -54,7 +54,7 @@ const LITERALS: ReadonlyMap<TokenType, string> = new Map([
   [TokenType.NULL, 'null'],
 ])
 
-/** Buffer sizes of the tokenizer; longer texts are collected in chunks. */
+/** Buffer sizes of the tokenizer; longer strings are collected in chunks. */
 const TEXT_BUFFER_BYTES = 64 * 1024
 const NUMBER_BUFFER_BYTES = 64
 
@@ -69,8 +69,8 @@ class SpellingTokenizer extends Tokenizer {
 }
 
 /**
- * Written to the tokenizer before the text. Until its first value the tokenizer skips byte order marks anywhere, even
- * between brackets; JSON has none, and other readers refuse them.
+ * Written to the tokenizer before the text. Before its first value the tokenizer skips byte order marks anywhere, even between
+ * brackets; JSON does not allow them, and other readers refuse them.
  */
 const FIRST_VALUE = '0 '
 
@@ -91,7 +91,7 @@ class Grammar {
     this.#tokenizer = new SpellingTokenizer({
       stringBufferSize: TEXT_BUFFER_BYTES,
       numberBufferSize: NUMBER_BUFFER_BYTES,
-      // A text without an end then shows after each window, before it fills the memory.
+      // Reports an unterminated string after each window, before it fills the memory.
       emitPartialTokens: true,
     })
     this.#tokenizer.onToken = () => {}
@@ -198,14 +198,14 @@ class Grammar {
 
   #checkLength(text: string, at: number): void {
     if (text.length <= MAX_TEXT_LENGTH) return
-    throw new FileFault('ERR_LIMIT', `A text or number is longer than ${MAX_TEXT_LENGTH} characters.`, at)
+    throw new FileFault('ERR_LIMIT', `A string or number is longer than ${MAX_TEXT_LENGTH} characters.`, at)
   }
 
-  /** Turns the tokenizer's errors into faults with an offset; the handler's errors stay. */
+  /** Turns the tokenizer's errors into faults with an offset; the handler's errors are returned unchanged. */
   #faultOf(error: unknown): unknown {
     if (!(error instanceof Error)) return error
     if (error.name === 'TypeError' && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA') {
-      return new FileFault('ERR_HEADER', 'A text is not UTF-8.', this.#lastOffset)
+      return new FileFault('ERR_HEADER', 'A string is not valid UTF-8.', this.#lastOffset)
     }
     const position = /^Unexpected .* \(absolute position "(\d+)"\) in state/s.exec(error.message)
     if (position) {

@@ -1,6 +1,6 @@
 /**
- * Reports everything wrong with a BTF file: the rules of `walk`, and the indices of sparse tensors, which only a check
- * reads because they are payload. Bad bytes become findings; only a source that cannot be read throws.
+ * Reports everything wrong with a BTF file: violations of the rules in `walk`, and invalid indices of sparse tensors, which only
+ * a check reads because they are payload. Bad bytes become findings; only a source that cannot be read throws.
  */
 import type { ByteSource } from '../../bytes/source.js'
 import { type Finding, TileworkError } from '../../errors.js'

@@ -15,7 +15,7 @@ export class Cover {
   #paddedEnd: number
   /** False while `#end` does not belong to the last record added: its padding is then unknown, or checked already. */
   #hasPadding = false
-  /** False after a record whose end is unknown: gaps cannot be found any more. */
+  /** False after a record whose end is unknown: from there on gaps cannot be detected. */
   #isEndKnown = true
   readonly #byteLength: number
   readonly #report: Report
@@ -32,7 +32,7 @@ export class Cover {
     return this.#end
   }
 
-  /** Number of padding bytes at `end`, when the next record, or the end of the file, is at `next`. */
+  /** Number of padding bytes between `end` and `next`, the start of the next record or the end of the file. */
   paddingBefore(next: number): number {
     // A misaligned record may start inside the padding; its header is not padding.
     return this.#hasPadding ? Math.max(0, Math.min(this.#paddedEnd, next) - this.#end) : 0
@@ -56,7 +56,7 @@ export class Cover {
     if (offset < this.#end) {
       const owner = this.#owner
       const end = this.#end
-      // Refused at both levels: shared bytes let a small file stand for any number of tensors.
+      // Refused at both levels: with shared bytes a small file could declare any number of tensors.
       this.#report.broken(
         'ERR_OVERLAP',
         () => `tensors[${index}] starts at ${offset}, inside tensors[${owner}], which ends at ${end}.`,

@@ -1,4 +1,4 @@
-/** BTF for the registry. It has no magic number: the count, the first offset and the first record have to agree. */
+/** BTF for the registry. BTF has no magic number; it is recognised where count, first offset and first record agree. */
 import type { FileHead } from '../file_head.js'
 import type { FormatEntry } from '../format.js'
 import {
@@ -27,7 +27,7 @@ export const btfEntry = {
 async function detect(head: FileHead): Promise<boolean> {
   const { byteLength } = head
   const count = (await head.range(0, U64_BYTES))?.getBigUint64(0, true)
-  // Eight zero bytes are the empty file; a longer file that starts with zeros may be anything.
+  // Eight zero bytes are a BTF file without tensors; a longer file that starts with zeros may have any format.
   if (count === 0n) return byteLength === U64_BYTES
   const offset = (await head.range(U64_BYTES, 2 * U64_BYTES))?.getBigUint64(0, true)
   if (count === undefined || offset === undefined) return false
@@ -45,7 +45,7 @@ async function detect(head: FileHead): Promise<boolean> {
   )
 }
 
-/** A file that ends inside its offset table: the first record starts where the table would end. */
+/** True for a file that ends inside its offset table: the first offset equals the end of the table. */
 async function isDamaged(head: FileHead): Promise<boolean> {
   const table = await head.range(0, 2 * U64_BYTES)
   const count = table?.getBigUint64(0, true) ?? 0n

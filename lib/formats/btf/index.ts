@@ -1,4 +1,4 @@
-/** BTF, as it is loaded when a file of it is read or written. */
+/** The BTF format, loaded when the first BTF file is read or written. */
 import type { Format } from '../format.js'
 import { check } from './check.js'
 import { read } from './read.js'

@@ -1,4 +1,4 @@
-/** Opens a BTF file: checks every header, and makes a tensor when one is asked for. */
+/** Opens a BTF file: checks every header, and creates tensors on access. */
 import type { ByteSource } from '../../bytes/source.js'
 import type { Level } from '../../errors.js'
 import { StoredTensor } from '../../tensor/dense.js'
@@ -40,7 +40,7 @@ class RecordList extends LazyTensorList {
   }
 
   protected tensorAt(position: number): Tensor {
-    // A read throws at the first record that cannot be read, so every record is in the table.
+    // Opening throws at the first record that cannot be read, so every record is in the table.
     return tensorOf(this.#source, this.#table.at(position)!, position, this.#level)
   }
 
@@ -49,7 +49,7 @@ class RecordList extends LazyTensorList {
   }
 }
 
-/** The tensor of a checked record. In strict, sparse entries that are out of order throw when they are read. */
+/** The tensor of a checked record. At the strict level, reading sparse entries that are out of order throws. */
 export function tensorOf(source: ByteSource, record: BtfRecord, index: number, level: Level): Tensor {
   const { dtype, shape, entryCount } = record
   const { dataStart, indicesStart } = extentOf(record)

@@ -53,7 +53,7 @@ export function extentOf(record: BtfRecord): RecordExtent {
   const { offset, shape, dtype, entryCount } = record
   const dimsEnd = offset + HEADER_BYTES + U64_BYTES * shape.length
   if (entryCount === undefined) {
-    // Inexact steps do no harm: the product of a checked shape is finite, and ends below 2^53 or at an extent of 0.
+    // Rounding in between does no harm: the product of a checked shape is below 2^53, or a dimension is 0.
     let payloadBytes = itemBytes(dtype)
     for (const dim of shape) payloadBytes *= dim
     const end = dimsEnd + payloadBytes
@@ -75,7 +75,7 @@ export function extentOf(record: BtfRecord): RecordExtent {
 /** Reads records in ascending order of offset, so that the window of the source only moves forward. */
 export class RecordReader {
   readonly #reader: ByteReader
-  /** Reads the 8 bytes of the second count of a COO record, which may lie far behind the header. */
+  /** Reads the second count of a COO record (8 bytes), which may be far away from the header. */
   readonly #farReader: ByteReader
   readonly #report: Report
 
@@ -150,7 +150,7 @@ export class RecordReader {
     const layoutPlace = () => ({ path: `${record()}.layout`, offset: offset + LAYOUT_START })
     if (layoutCode === LAYOUT_COO_OF_DOCUMENT) {
       const message = () =>
-        `${record()} has the layout code 2, the public document's number for COO; programs write 1.`
+        `${record()} has the layout code 2, the number for COO in TFRT's public document; programs write 1.`
       report.deviation('ERR_UNSUPPORTED', message, layoutPlace, 'LAYOUT_CODE_2')
       return isReadable
     }
@@ -173,7 +173,8 @@ export class RecordReader {
     let isReadable = true
     for (const [axis, dim] of dims.entries()) {
       if (typeof dim === 'number') continue
-      const limit = dim >= DIM_LIMIT ? 'the format ends at 2^63 - 1' : 'numbers are exact up to 2^53 - 1'
+      const limit =
+        dim >= DIM_LIMIT ? 'the limit of the format is 2^63 - 1' : 'numbers are exact up to 2^53 - 1'
       this.#report.broken(
         'ERR_OVERFLOW',
         () => `tensors[${index}] has dims[${axis}] of ${dim}; ${limit}.`,
@@ -222,14 +223,14 @@ export class RecordReader {
     }
     const start = this.#reader.position
     const indexBytes = multiply(entryCount, U64_BYTES * rank)
-    // One more count follows the indices. A bigint is beyond any file without it.
+    // Another count follows the indices. Where `indexBytes` is a bigint, the indices alone exceed any file.
     const needed = typeof indexBytes === 'number' ? indexBytes + U64_BYTES : indexBytes
     if (this.#isTruncated(header, 'indices', { needed, start })) return undefined
     if (elements === 0 && entryCount > 0) {
       report(
         'broken',
         'ERR_COO_INDEX',
-        () => `have ${entryCount} entries; a dimension is 0, so none lies inside`,
+        () => `have ${entryCount} entries; a dimension is 0, so no index is valid`,
       )
       return undefined
     }
@@ -299,7 +300,7 @@ interface Problem {
 /** A part of a record, as paths name it. */
 type Part = 'dims' | 'data' | 'indices' | 'values'
 
-/** Dimensions that every number can hold, and what they make. */
+/** Dimensions that are exact numbers, and their product. */
 interface CheckedDims {
   readonly shape: readonly number[]
   readonly elements: Exact

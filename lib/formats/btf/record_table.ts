@@ -1,21 +1,21 @@
 /**
  * The checked records of an open file, as numbers in typed arrays. As objects, the headers of a million small records
- * would take many times the file's size; tensors are made when someone asks for one.
+ * would take many times the file's size. Tensors are created on access.
  */
 import { allocateBytes } from '../../bytes/view_limit.js'
 import { TileworkError } from '../../errors.js'
 import type { BtfRecord } from './record.js'
 import { DTYPE_BY_CODE, FORMAT_NAME, MAX_RANK } from './schema.js'
 
-/** Position of a record that could not be read; only a check meets these. */
+/** Position of a record that could not be read; occurs only in a check, since opening throws. */
 const UNREADABLE = 0xffffffff
 
 /** Bit of the kind in a record's first number, which packs kind, dtype code and rank into one byte each. */
 const COO_FLAG = 256 * 256
 
 /**
- * Numbers per chunk of the pool: 1 MiB. Chunks never move, so that growing needs no second copy. A file of few records
- * has one smaller chunk.
+ * Numbers per chunk of the pool: 1 MiB. Chunks never move, so that the pool grows without copying. A file of few records has one
+ * smaller chunk.
  */
 const CHUNK_NUMBERS = 2 ** 17
 

@@ -22,7 +22,7 @@ export const DTYPE_BY_CODE: readonly Dtype[] = [...dtypesBy('btf')]
 export const LAYOUT_DENSE = 0
 /** The number that every reader and writer of TFRT uses for COO. */
 export const LAYOUT_COO = 1
-/** The number in TFRT's public document. No known program writes it, and it has no other meaning. */
+/** The number for COO in TFRT's public document. No known program writes it, and it has no other meaning. */
 export const LAYOUT_COO_OF_DOCUMENT = 2
 
 export const U64_BYTES = 8
@@ -40,28 +40,27 @@ export const ALIGNMENT = 8
 /** TFRT's shape class holds the rank in one byte; a larger one would wrap modulo 256. */
 export const MAX_RANK = 255
 
-/** TFRT reads dimensions and their products as signed 64-bit numbers: from here on they are negative. */
+/** TFRT reads dimensions and their products as signed 64-bit numbers: from this value on they are negative. */
 export const DIM_LIMIT = 2n ** 63n
 
-/** Byte counts wrap here: every implementation holds them in 64 bits. */
+/** Byte counts wrap at this value: every implementation stores them in 64 bits. */
 export const BYTES_LIMIT = 2n ** 64n
 
 /** Limits of reading a file. */
 export const DEFAULT_LIMITS = {
   /**
-   * A record takes about 20 bytes of memory, so this ends at 1.3 GB; a file with more records has more table than any
-   * known file has data.
+   * A record takes about 20 bytes of memory, so the limit allows 1.3 GB. The offset table alone of a file with more records would
+   * be larger than any known file.
    */
   tensors: 2 ** 26,
   /**
-   * Offset table and record headers. Records that do not overlap stay within one file size; only headers inside each
-   * other could ask for more memory than the file has bytes. What is kept of them is addressed by 32-bit numbers; 2^26
-   * records of rank 4 fit.
+   * Offset table and record headers. Headers of records that do not overlap are smaller than the file; only overlapping headers
+   * could need more memory than the file has bytes. The kept numbers are addressed by 32 bits; 2^26 records of rank 4 fit.
    */
   headerBytes: { perFileByte: 1, atMost: 2 ** 32 },
   /**
-   * Without overlap, which is refused, the sum is at most one file size. The bound ends a check of a file whose records share
-   * data: such a file is made to exhaust whoever loads all of it.
+   * Records must not overlap, so the sum is at most the size of the file. The limit stops a check of a file whose records share
+   * data: such a file is made to exhaust the memory of a program that loads all of it.
    */
   totalBytes: { perFileByte: 4 },
 } as const satisfies DefaultLimits

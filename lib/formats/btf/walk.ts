@@ -1,13 +1,12 @@
 /**
- * Walks the headers of a BTF file: count, offset table, records, and the padding between them. Read and check, lenient
- * and strict share this walk; the report decides what a violation does.
+ * Walks the headers of a BTF file: count, offset table, records, and the padding between them. Read and check share this walk
+ * at both levels; the report decides what a violation does.
  *
- * Records are visited in ascending order of offset, whatever the order of the table. So every window of the source is
- * read once, gaps and overlaps show by comparing neighbours, and the padding of a record, which lies right before the
- * next header, costs no read of its own.
+ * Records are visited in ascending order of offset, whatever the order of the table. So every window of the source is read once,
+ * gaps and overlaps are found by comparing adjacent records, and the padding before the next header needs no separate read.
  *
- * Memory on hostile bytes: 16 bytes a record (6 more during the sort) beside the numbers of the headers. Headers at
- * distinct offsets may not exceed the file's size, so the total stays below 4 times the file.
+ * Memory on hostile files: 16 bytes per record (6 more during the sort) plus the numbers of the headers. Headers at distinct
+ * offsets may not exceed the file's size, so the total stays below 4 times the file.
  */
 import { expectReads } from '../../bytes/expected_reads.js'
 import { ByteReader, READER_WINDOW_BYTES } from '../../bytes/reader.js'
@@ -41,7 +40,7 @@ class HeaderReader extends ByteReader {
   override load(count: number): Promise<void> {
     const isNear = Math.abs(this.position - this.#windowEnd) <= this.#windowBytes
     this.#windowBytes = isNear ? Math.min(2 * this.#windowBytes, READER_WINDOW_BYTES) : MIN_WINDOW_BYTES
-    // A count beyond the end stays as it is: the base class refuses it.
+    // A count beyond the end is passed on unchanged: the base class refuses it.
     const wanted = Math.max(count, Math.min(this.#windowBytes, this.remaining))
     this.#windowEnd = this.position + wanted
     return super.load(wanted)
@@ -93,7 +92,7 @@ export async function walkRecords(
       report.broken('ERR_LIMIT', excess, { path: `tensors[${index}]`, offset })
       return undefined
     }
-    // The budget bounds the table, so it comes first.
+    // The budget is charged first, because it bounds the size of the table.
     if (!isRepeated) table.add(index, record)
   }
   await checkPadding(reader, cover, source.byteLength)
@@ -105,7 +104,7 @@ function* startsOf(offsets: Float64Array, order: Uint32Array): Generator<number>
   for (const index of order) yield offsets[index]!
 }
 
-/** The payload of a repeated record decodes again for each repetition; its header is kept once. */
+/** A record that several offsets name counts its payload each time, since it is decoded each time; its header counts once. */
 function spend(
   budget: Budget,
   { headerBytes, payloadBytes }: RecordExtent,
@@ -115,7 +114,7 @@ function spend(
   return excess ?? budget.spend('totalBytes', payloadBytes)
 }
 
-/** Checks the bytes between all data so far and `next`; synchronously where the window holds them. */
+/** Checks the bytes between the data so far and `next`; synchronously where they are in the window. */
 function checkPadding(reader: ByteReader, cover: Cover, next: number): Promise<void> | undefined {
   const length = cover.paddingBefore(next)
   if (length === 0) return undefined

@@ -1,7 +1,6 @@
 /**
- * Plans a BTF file, byte for byte as TFRT's own writer lays it out: records in list order right after the offset table,
- * no gaps, zeros in reserved bytes, every record padded to a multiple of 8, the last one too. The plan refers to
- * payloads and does not copy them.
+ * Plans a BTF file with the same bytes as TFRT's own writer: records in list order right after the offset table, no gaps, zeros
+ * in reserved bytes, every record (also the last) padded to a multiple of 8. The plan refers to payloads and does not copy them.
  */
 
 import { readInput } from '../../caller_input.js'
@@ -39,10 +38,10 @@ type PlannedRecord =
   | { readonly kind: 'sparse'; readonly tensor: CooTensor; readonly shape: readonly number[] }
 
 /**
- * Plans a file of `tensors`. The storage of a blocked tensor is written as a row-major array. The entries of a sparse
- * tensor are sorted; the last of several entries at one index stays.
+ * Plans a file of `tensors`. The storage of a blocked tensor is written as a row-major array. The entries of a sparse tensor are
+ * sorted; of several entries at one index the last is kept.
  *
- * @throws TileworkError ERR_UNSUPPORTED for an element type without a BTF code, ERR_NO_DATA, ERR_ARGUMENT, ERR_COO_INDEX
+ * @throws TileworkError ERR_UNSUPPORTED for a dtype without a BTF code, ERR_NO_DATA, ERR_ARGUMENT, ERR_COO_INDEX
  */
 export async function plan(tensors: TensorSequence, options: BtfWriteOptions = {}): Promise<WritePlan> {
   const { cooLayoutCode = LAYOUT_COO } = options
@@ -73,7 +72,7 @@ export async function plan(tensors: TensorSequence, options: BtfWriteOptions = {
   return { byteLength: end.position, segments }
 }
 
-/** The records again, now as segments. Sorted entries of sparse tensors are kept from the first time. */
+/** The segments of the records. Sparse tensors were sorted when the file was planned, and are reused. */
 function* recordSegments(
   tensors: TensorSequence,
   sparse: ReadonlyMap<number, CooTensor>,
@@ -109,13 +108,13 @@ function checkWritable(tensor: Tensor, index: number): void {
     throw unsupported(`${what} is ${tensor.dtype}; BTF takes ${DTYPE_BY_CODE.join(', ')}.`)
   }
   checkHasData(tensor, what, FORMAT_NAME)
-  // No layout has near as many digits, so only the axes count.
+  // Blocked storage never reaches this rank, so checking the axes is enough.
   const rank = tensor.shape.length
   if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF takes up to ${MAX_RANK}.`)
-  // A reader refuses it, because a reader that multiplies in order overflows; an extent of 0 allows any others.
+  // The product without zeros is checked: a reader that multiplies in order overflows even where a later dimension is 0.
   const { nonZero } = exactSizeOf(copyExtents('shape', tensor.shape))
   if (nonZero >= DIM_LIMIT) {
-    throw unsupported(`${what} has extents with the product ${nonZero}; BTF takes products below 2^63.`)
+    throw unsupported(`${what} has dimensions with the product ${nonZero}; BTF takes products below 2^63.`)
   }
 }
 
@@ -152,7 +151,7 @@ function addRecord(out: RecordOutput, { kind, tensor, shape }: PlannedRecord, co
   out.pad()
 }
 
-/** Takes the parts of records in file order. */
+/** Receives the parts of records in file order. */
 interface RecordOutput {
   u64(value: number): void
   tensor(tensor: DenseTensor): void
@@ -160,7 +159,7 @@ interface RecordOutput {
   pad(): void
 }
 
-/** Where the records end. */
+/** Computes the end offset of the records. */
 class EndOfFile implements RecordOutput {
   constructor(public position: number) {}
 

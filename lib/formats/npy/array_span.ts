@@ -1,4 +1,4 @@
-/** The range of an array, which is a file or a member of an archive, and the report on its faults. */
+/** The byte range of an array (a file, or a member of an archive), and the report on its faults. */
 import type { ErrorCode, FindingCode } from '../../errors.js'
 import type { Place, Report } from '../report.js'
 
@@ -13,7 +13,7 @@ export interface ArraySpanInit {
   offsetOf(at: number): number
 }
 
-/** Faults are reported by a path inside the array and an offset from its magic number. */
+/** Reports faults with a path inside the array and an offset from its magic number. */
 export class ArraySpan {
   readonly start: number
   readonly end: number
@@ -37,7 +37,7 @@ export class ArraySpan {
     this.#init.report.note(code, this.#about(message), this.#place(path, at))
   }
 
-  /** A type that cannot be read. Lenient omits the array of a member, because other members may be fine. */
+  /** Reports a type that cannot be read. The lenient level omits an archive member with it and reads the others. */
   refusedType(code: ErrorCode, message: string, path: string, at: number): void {
     if (!this.#init.member) {
       this.broken(code, message, path, at)

@@ -8,7 +8,7 @@ import { fileSpan, readFileHeader } from './read.js'
 import { FORMAT_NAME } from './schema.js'
 import { ValueCheck } from './values.js'
 
-/** Bytes per read: large enough to hide the cost of a call, small beside the memory of a machine. */
+/** Bytes per read: large enough to amortize the cost of a call, small compared with memory. */
 const CHECK_WINDOW_BYTES = 1024 * 1024
 
 /** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */

@@ -1,4 +1,4 @@
-/** Plans one array as numpy would save it: the header, and the data unchanged. */
+/** Plans one array as numpy would save it: the header, followed by the unchanged data. */
 
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
@@ -22,18 +22,18 @@ export interface NpyContent {
 }
 
 /**
- * Row-major data are C order and column-major data are Fortran order; neither is moved. The storage of a blocked tensor
- * is written as a row-major array.
+ * Row-major data are written as C order and column-major data as Fortran order, without a reorder. The storage of a blocked
+ * tensor is written as a row-major array.
  *
  * @param format - name of the written format, for errors
- * @throws TileworkError ERR_UNSUPPORTED for an element type that numpy lacks, ERR_NO_DATA, ERR_ARGUMENT
+ * @throws TileworkError ERR_UNSUPPORTED for a dtype that numpy lacks, ERR_NO_DATA, ERR_ARGUMENT
  */
 export async function contentOf(tensor: Tensor, index: number, format: string): Promise<NpyContent> {
   const what = checkWritable(tensor, index, format)
   return tensor.kind === 'string' ? stringContent(tensor, what, format) : denseContent(tensor, what, format)
 }
 
-/** As `contentOf`, for tensors of numbers: nothing is read for their headers. */
+/** As `contentOf`, for numeric tensors: synchronous, because their headers do not depend on the data. */
 export function numbersContentOf(
   tensor: Exclude<Tensor, StringTensor>,
   index: number,
@@ -42,7 +42,7 @@ export function numbersContentOf(
   return denseContent(tensor, checkWritable(tensor, index, format), format)
 }
 
-/** @returns what error messages call the tensor */
+/** @returns the name of the tensor for error messages */
 function checkWritable(tensor: Tensor, index: number, format: string): string {
   checkTensor(tensor, `An ${format} file`)
   const what = `Tensor ${index} ("${tensor.name}")`
@@ -76,7 +76,7 @@ function denseContent(tensor: Exclude<Tensor, StringTensor>, what: string, forma
   return join(header, byteLength === 0 ? undefined : { kind: 'tensor', tensor }, byteLength)
 }
 
-/** True where both orders are the same bytes; numpy calls this C order. */
+/** True where C and Fortran order give the same bytes; numpy then writes C order. */
 function isBothOrders(shape: readonly number[]): boolean {
   return shape.includes(0) || shape.filter((extent) => extent !== 1).length < 2
 }

@@ -26,7 +26,7 @@ export interface ItemType {
 /** Element types by letter and size. numpy reads both `?` and `b1`, and writes `b1`. */
 const DTYPE_BY_CODE: ReadonlyMap<string, Dtype> = new Map([...dtypesBy('numpy'), ['?', 'bool']])
 
-/** Raw items of these sizes are read as unsigned numbers; numpy writes the small floats of other packages as raw items. */
+/** Raw items of these sizes are read as unsigned integers. numpy writes the small floats of ml_dtypes as raw items. */
 const DTYPE_BY_RAW_BYTES: ReadonlyMap<number, Dtype> = new Map([
   [1, 'uint8'],
   [2, 'uint16'],
@@ -64,7 +64,7 @@ function numberType(dtype: Dtype, order: string): ItemType {
   }
 }
 
-/** Raw items have no byte order: numpy ignores the mark. */
+/** Raw items have no byte order: numpy ignores the mark `<` or `>`. */
 function rawType(descr: string, itemBytes: number): ItemType {
   const dtype = DTYPE_BY_RAW_BYTES.get(itemBytes)
   if (dtype !== undefined) {
@@ -77,7 +77,7 @@ function rawType(descr: string, itemBytes: number): ItemType {
 function stringType(descr: string, letter: string, order: string, length: number): ItemType {
   const isText = letter === 'U'
   const itemBytes = length * (isText ? 4 : 1)
-  // With items of 0 bytes a short header could declare any number of strings.
+  // With items of 0 bytes, a tiny file could declare any number of strings.
   if (itemBytes === 0 || itemBytes > MAX_ITEM_BYTES) {
     const message = `Its type ${quote(descr)} has items of ${itemBytes} bytes; the format takes 1 to ${MAX_ITEM_BYTES}.`
     throw new TileworkError('ERR_DTYPE', message)
@@ -105,7 +105,7 @@ function refusal(descr: string, code: string): TileworkError {
   return new TileworkError('ERR_DTYPE', `${what}, which is unknown.`)
 }
 
-/** Small floats of the package ml_dtypes, which numpy writes as raw items and that package restores by a view. */
+/** Small floats of the package ml_dtypes: numpy writes them as raw items, and ml_dtypes restores them with `.view()`. */
 const RAW_CODE: ReadonlyMap<Dtype, string> = new Map(
   Object.values(DTYPES)
     .filter(({ mlDtypes, bits }) => mlDtypes !== undefined && bits >= 8)
@@ -130,7 +130,7 @@ export function keptDescr(tensor: Tensor): ItemType | undefined {
   try {
     return parseDescr(descr)
   } catch {
-    // Metadata are anyone's to set; a type that cannot be read is as good as none.
+    // Callers can set metadata freely; a type that cannot be parsed counts as absent.
     return undefined
   }
 }

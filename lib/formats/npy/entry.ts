@@ -1,6 +1,6 @@
 /**
- * The formats npy and npz for the registry. They share a folder because an npz archive is a list of npy files. An npy
- * file starts with a magic number; of ZIP archives an npz is one whose first member is an array, or one without members.
+ * The formats npy and npz for the registry. They share a folder because an npz archive is a list of npy files. An npy file starts
+ * with a magic number; a ZIP archive is an npz if its first member is an array or if it is empty.
  */
 import { firstMember } from '../../zip/first_member.js'
 import { END, LOCAL_HEADER } from '../../zip/schema.js'
@@ -39,7 +39,7 @@ function detectNpy({ bytes }: FileHead): boolean {
   return MAGIC.every((byte, at) => bytes[at] === byte)
 }
 
-/** A member name that reaches beyond the head is legal and not recognised. */
+/** An archive whose first member name reaches beyond the head of the file is legal, but not recognised. */
 function detectNpz(head: FileHead): boolean {
   const { bytes, byteLength } = head
   if (byteLength === END.bytes) {
@@ -48,7 +48,7 @@ function detectNpz(head: FileHead): boolean {
   return firstMember(head)?.endsWith(MEMBER_ENDING) === true
 }
 
-/** An archive that ends inside the header of its first member, which names the kind of the archive. */
+/** True for a ZIP archive that is truncated inside the header of its first member, so that its kind is unknown. */
 function isCutZip({ bytes, byteLength }: FileHead): boolean {
   if (byteLength < U32_BYTES || byteLength >= LOCAL_HEADER.bytes) return false
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true) === LOCAL_HEADER.signature

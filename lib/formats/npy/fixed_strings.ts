@@ -47,7 +47,7 @@ export class FixedStringTensor extends BaseTensor implements StringTensor {
     return this.#items((item, index) => (isText ? this.#text(item, index) : utf8Of(item, index)))
   }
 
-  /** Text items are given as UTF-8. */
+  /** Text items are converted to UTF-8. */
   async rawStrings(): Promise<readonly Uint8Array[]> {
     if (this.#init.type.kind === 'bytes') return this.#items((item) => item)
     const encoder = new TextEncoder()
@@ -165,8 +165,8 @@ export interface EncodedStrings {
 }
 
 /**
- * Encodes strings in row-major order as items of the longest string's length: as text where all are valid UTF-8 and
- * `kept` is not a byte type, else as bytes.
+ * Encodes strings in row-major order as items of the longest string's length: as text (`U`) where all are valid UTF-8 and
+ * `kept` is not a byte type, otherwise as bytes (`S`).
  *
  * @throws TileworkError ERR_UNSUPPORTED for a string that ends in a zero, which numpy would strip; ERR_ARGUMENT
  */
@@ -190,7 +190,7 @@ export async function encodeStrings(
     if (isText) longestText = Math.max(longestText, codePoints(item))
   }
   if (count !== tensor.size) {
-    const message = `Tensor "${tensor.name}" gave ${count} strings; its shape has ${tensor.size}.`
+    const message = `Tensor "${tensor.name}" returned ${count} strings; its shape has ${tensor.size} elements.`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
   const length = Math.max(isText ? longestText : longest, kept === undefined ? 1 : lengthOf(kept))
@@ -211,12 +211,12 @@ function codePoints(utf8: Uint8Array): number {
   return count
 }
 
-/** True for any byte of a character but the first. */
+/** True for every byte of a UTF-8 character except the first. */
 function isContinuation(byte: number): boolean {
   return (byte & 0b1100_0000) === 0b1000_0000
 }
 
-/** Decodes valid UTF-8 to code points of four bytes in place: an object per string would take most of the memory. */
+/** Decodes valid UTF-8 directly into code points of four bytes; a string object per item would take most of the memory. */
 function packText(texts: Iterable<Uint8Array>, count: number, length: number): Uint8Array {
   const bytes = allocateBytes(count * length * 4)
   const view = new DataView(bytes.buffer)

@@ -20,7 +20,7 @@ import {
 
 const LINE_FEED = 0x0a
 
-/** A checked header: its data lie in the file. */
+/** A checked header, whose data are inside the file. */
 export interface NpyHeader {
   readonly type: ItemType
   readonly isFortran: boolean
@@ -31,7 +31,7 @@ export interface NpyHeader {
   readonly endsInLineFeed: boolean
 }
 
-/** Undefined when the header cannot be read or is refused, which is reported. */
+/** Reads a header; undefined where it is invalid, which is reported. */
 export async function readHeader(
   reader: ByteReader,
   span: ArraySpan,
@@ -195,7 +195,7 @@ function checkExtents(
   for (const [axis, extent] of extents.entries()) {
     const path = `shape[${axis}]`
     if (extent < 0) {
-      const message = `${path} is ${shortNumber(extent)}; an extent is at least 0.`
+      const message = `${path} is ${shortNumber(extent)}; a dimension must be at least 0.`
       throw new TileworkError('ERR_HEADER', message, { path })
     }
     if (typeof extent === 'bigint') {
@@ -205,14 +205,14 @@ function checkExtents(
   }
   const shape = extents as readonly number[]
   const { elements, nonZero } = exactSizeOf(shape)
-  // numpy multiplies the extents beside a 0 too and refuses an overflow.
+  // numpy multiplies all non-zero dimensions, even where another one is 0, and refuses an overflow.
   const nonZeroBytes = multiply(nonZero, itemBytes)
   if (nonZeroBytes < BYTES_LIMIT) return { shape, dataBytes: Number(elements) * itemBytes }
-  const message = `The extents other than 0 need ${shortNumber(nonZeroBytes)} bytes; the limit is 2^63 - 1.`
+  const message = `The product of the non-zero dimensions needs ${shortNumber(nonZeroBytes)} bytes; the limit is 2^63 - 1.`
   throw new TileworkError('ERR_OVERFLOW', message, { path: 'shape' })
 }
 
-/** Shortens a number: one in a header may have thousands of digits. */
+/** Truncates a number for messages: in a header it may have thousands of digits. */
 function shortNumber(value: Extent): string {
   const digits = String(value)
   return digits.length > 40 ? `${digits.slice(0, 40)}… (${digits.length} digits)` : digits
@@ -220,7 +220,8 @@ function shortNumber(value: Extent): string {
 
 function reportDeviations(literal: HeaderLiteral, { type }: NpyHeader, span: ArraySpan): void {
   if (literal.hasLongSuffix) {
-    const message = 'A number of the shape ends in L; Python 2 wrote it, and only numpy still reads it.'
+    const message =
+      'A number in the shape has the suffix L of Python 2, which few readers besides numpy accept.'
     span.deviation('ERR_HEADER', message, 'shape', LENGTH_FIELD_AT)
   }
   if (type.isOrderUnknown) {
@@ -243,7 +244,7 @@ function checkLength({ headerBytes, dataBytes }: NpyHeader, span: ArraySpan): bo
   return true
 }
 
-/** Reports legal but unusual headers: old versions of numpy align data to 16 bytes, other writers not at all. */
+/** Reports legal but unusual headers: old versions of numpy align data to 16 bytes, and other writers do not align them. */
 export function noteHeaderForm({ headerBytes, endsInLineFeed }: NpyHeader, span: ArraySpan): void {
   if (headerBytes % DATA_ALIGNMENT !== 0) {
     const message = `The data start ${headerBytes} bytes into the array; numpy aligns them to ${DATA_ALIGNMENT}.`
@@ -261,7 +262,7 @@ export interface HeaderFields {
   readonly shape: readonly number[]
 }
 
-/** Magic, version, length and header, byte for byte as numpy writes them; version 1.0 has room for 64 axes. */
+/** Magic, version, length and header, byte for byte as numpy writes them; version 1.0 suffices for 64 axes. */
 export function printHeader({ descr, isFortran, shape }: HeaderFields): Uint8Array {
   const extents = shape.length === 1 ? `${shape[0]},` : shape.join(', ')
   const order = isFortran ? 'True' : 'False'

@@ -1,6 +1,6 @@
 /**
- * Caches small tensors between two reads. A ZIP member's checksum precedes its data, so each tensor is read twice; one
- * that is computed, inflated or loaded each time is kept from the first read to the second.
+ * Caches small tensors between two reads. A ZIP member's checksum precedes its data, so each tensor is read twice; the bytes of a
+ * tensor that would be computed, inflated or loaded again are kept from the first read to the second.
  */
 import { MemorySource } from '../../bytes/memory.js'
 import { bufferWithinBudget } from '../../bytes/memory_budget.js'

@@ -1,4 +1,4 @@
-/** npy and npz, as they are loaded when a file of either is read or written. */
+/** The formats npy and npz, loaded when the first file of either is read or written. */
 import type { Format } from '../format.js'
 import * as npyCheck from './check.js'
 import * as npyRead from './read.js'

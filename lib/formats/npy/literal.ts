@@ -5,7 +5,7 @@
 import { TileworkError } from '../../errors.js'
 import { quote } from '../quote.js'
 
-/** An exact extent: a bigint above 2^53 - 1. */
+/** An exact dimension: a bigint above 2^53 - 1. */
 export type Extent = number | bigint
 
 export type Literal = string | boolean | readonly Extent[]
@@ -29,8 +29,8 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * @throws TileworkError ERR_HEADER where the text is not such a dictionary, ERR_UNSUPPORTED for a list or tuple where a
- * string should be (a structured type); `offset` counts characters of the text
+ * @throws TileworkError ERR_HEADER where the text is not such a dictionary, ERR_UNSUPPORTED for a structured type (a list or
+ * tuple in place of the string); `offset` counts characters of the text
  */
 export function parseHeaderLiteral(text: string): HeaderLiteral {
   return new LiteralReader(text).dictionary()

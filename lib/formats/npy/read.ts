@@ -21,7 +21,7 @@ export const HEADER_WINDOW_BYTES = 512
 export async function read(source: ByteSource, { level, limits }: ReadOptions): Promise<ReadResult> {
   const report = new Report(FORMAT_NAME, level, 'throw')
   const header = await readFileHeader(source, limits, report)
-  // A header is missing only where the report has thrown.
+  // The report throws for an invalid header, so here `header` is always defined.
   const tensors = header ? [tensorOf(header, source, 0, UNNAMED)] : []
   return { tensors: new TensorArray(tensors), findings: report.findings() }
 }
@@ -31,7 +31,7 @@ export function fileSpan({ byteLength }: ByteSource, report: Report): ArraySpan 
   return new ArraySpan({ start: 0, end: byteLength, report, offsetOf: (at) => Math.min(at, byteLength) })
 }
 
-/** Undefined when the header cannot be read, which is reported. */
+/** Reads the header; undefined where it is invalid, which is reported. */
 export async function readFileHeader(
   source: ByteSource,
   limits: Limits,

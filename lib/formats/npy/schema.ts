@@ -26,7 +26,7 @@ export interface NpyVersion {
   readonly encoding: 'latin1' | 'utf-8'
 }
 
-/** By major version; all minor versions so far are 0. */
+/** Header forms by major version; the minor version has always been 0. */
 export const VERSIONS: ReadonlyMap<number, NpyVersion> = new Map([
   [1, { lengthBytes: 2, encoding: 'latin1' }],
   [2, { lengthBytes: 4, encoding: 'latin1' }],
@@ -37,8 +37,8 @@ export const VERSIONS: ReadonlyMap<number, NpyVersion> = new Map([
 export const DATA_ALIGNMENT = 64
 
 /**
- * Digits of the largest extent. numpy leaves room for them, so that the extent of the growing axis (the first, or the last
- * in Fortran order) can be rewritten in place.
+ * Digits of the largest dimension. numpy reserves space for them, so that the dimension of the growing axis (the first, or the
+ * last in Fortran order) can be rewritten in place.
  */
 export const GROWTH_DIGITS = 21
 
@@ -54,7 +54,7 @@ export const DEFAULT_LIMITS = {
   headerBytes: 10_000,
 } as const satisfies DefaultLimits
 
-/** numpy counts bytes in signed 64-bit numbers and refuses arrays from here on, extents beside a 0 included. */
+/** numpy counts bytes in signed 64-bit numbers and refuses arrays from this size on, even where another dimension is 0. */
 export const BYTES_LIMIT = 2n ** 63n
 
 /** numpy holds the item size in a signed 32-bit number. */
@@ -63,5 +63,5 @@ export const MAX_ITEM_BYTES = 2 ** 31 - 1
 /** Metadata key of a numpy type without a tilework name: dates, raw bytes, fixed-length strings. */
 export const DESCR_KEY = 'numpy.descr'
 
-/** numpy's name for the first array without one. */
+/** numpy's name for the first unnamed array. */
 export const UNNAMED = 'arr_0'

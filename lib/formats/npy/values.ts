@@ -1,4 +1,4 @@
-/** Checks every item for values that its type does not have. Only a check does so, because it reads all data. */
+/** Checks every item for bit patterns that are invalid for its type. Only a check does so, because it reads all data. */
 import type { ArraySpan } from './array_span.js'
 import { firstBadText } from './fixed_strings.js'
 import type { NpyHeader } from './header.js'
@@ -45,7 +45,7 @@ export class ValueCheck {
     this.#isDone = true
     const { type, headerBytes } = this.#header
     const item = Math.floor(at / type.itemBytes)
-    const what = type.kind === 'text' ? 'has a code outside Unicode' : `is ${byte}; a bool is 0 or 1`
+    const what = type.kind === 'text' ? 'has a code point outside Unicode' : `is ${byte}; a bool is 0 or 1`
     this.#span.deviation('ERR_DTYPE', `Item ${item} of the data ${what}.`, 'data', headerBytes + at)
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Reports everything wrong with a safetensors file, or with an index and its shards: the header rules, and the rules
- * that need payloads (booleans are 0 or 1, unused bits of 4-bit tensors are 0). Bad bytes become findings; only a source
- * that cannot be read throws.
+ * Reports everything wrong with a safetensors file, or with an index and its shards: violations of the header rules, and of the
+ * rules on payloads (booleans are 0 or 1, unused bits of 4-bit tensors are 0). Bad bytes become findings; only a source that
+ * cannot be read throws.
  */
 import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
@@ -42,7 +42,7 @@ async function checkPayloads({ source, header }: WalkedFile, report: Report): Pr
   }
 }
 
-/** Legal in the file, but undefined behaviour in languages whose booleans are bytes. */
+/** Bytes other than 0 and 1: legal in the file, but undefined behaviour in languages whose booleans are bytes. */
 async function checkBooleans(
   source: ByteSource,
   { name, begin, end }: Entry,

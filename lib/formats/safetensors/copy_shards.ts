@@ -63,7 +63,7 @@ async function chooseNames(
 ): Promise<ReadonlyMap<string, string> | undefined> {
   const kept = await Promise.all([...names].map((name) => canKeep(folder, name, siblings.get(name))))
   if (!kept.includes(false)) return undefined
-  // A missing shard stays missing, so the name it gets must not exist.
+  // A missing shard must stay missing, so no file with its new name may exist.
   const isComplete = siblings.size === names.size
   const free = await folder.freeNames(names.size, isComplete)
   return new Map([...names].map((name, at) => [name, free[at]!]))
@@ -82,7 +82,7 @@ async function renamed(
 ): Promise<Uint8Array> {
   const text = await source.read(0, source.byteLength)
   const quoted = new Map([...renames].map(([name, other]) => [name, Buffer.from(JSON.stringify(other))]))
-  // In the order of the text: a tensor that occurs twice has its first position in the map and its last offset.
+  // Sorted by offset, because a repeated tensor keeps its first position in the map but has its last offset.
   const names = [...weightMap.values()]
     .map(({ shard, at }) => ({ at, end: endOfText(text, at), name: quoted.get(shard)! }))
     .sort((one, other) => one.at - other.at)

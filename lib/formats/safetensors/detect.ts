@@ -1,4 +1,4 @@
-/** Recognises a safetensors file by its length and first brace, an index of shards by its weight map. */
+/** Recognises a safetensors file by its header length and first brace, and an index of shards by its weight map. */
 import type { FileHead } from '../file_head.js'
 import { FORMAT_HEADER_BYTES, LENGTH_BYTES } from './schema.js'
 
@@ -15,7 +15,7 @@ export async function detect(head: FileHead): Promise<boolean> {
   return length >= 2 && length <= byteLength - LENGTH_BYTES && bytes[LENGTH_BYTES] === BRACE
 }
 
-/** A header that claims more bytes than there are, of which the start is JSON. */
+/** True for a truncated file: the header is longer than the file, and starts like JSON. */
 export function isDamaged({ bytes, byteLength }: FileHead): boolean {
   if (byteLength <= LENGTH_BYTES || headerLengthOf(bytes) <= byteLength - LENGTH_BYTES) return false
   return /^\{(\s*("|\}|$))/.test(Buffer.from(bytes.subarray(LENGTH_BYTES)).toString('latin1'))

@@ -11,7 +11,7 @@ export const safetensorsEntry = {
   namesFiles: true,
   detect,
   isDamaged,
-  // The metadata of a file hold the layout and the logical shape of every blocked tensor.
+  // The metadata of a file contain the layout and the logical shape of every blocked tensor.
   keepsLayout: () => true,
   addsLayoutEntries: true,
   load: async () => (await import('./index.js')).safetensors,

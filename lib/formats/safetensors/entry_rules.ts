@@ -6,18 +6,18 @@ import type { Report } from '../report.js'
 import type { Field, HeaderEntry, Spelled } from './header_events.js'
 import { COUNT_LIMIT, MAX_RANK, quote, RANK_OF_CODE, TENSOR_CODES, tensorPath } from './schema.js'
 
-/** An entry whose range lies in the file. */
+/** A checked entry, whose range is inside the file. */
 export interface CheckedEntry {
   readonly name: string
   readonly nameAt: number
   readonly shape: readonly number[]
   readonly begin: number
   readonly end: number
-  /** Index of the type in `TENSOR_CODES`; undefined for a type that no tensor can have. */
+  /** Index of the type in `TENSOR_CODES`; undefined for an unknown type. */
   readonly typeRank: number | undefined
 }
 
-/** Undefined when the entry cannot be read, which is reported. */
+/** Checks an entry; undefined where it is invalid, which is reported. */
 export function checkEntry(
   entry: HeaderEntry,
   bufferBytes: number,
@@ -69,7 +69,7 @@ function checkNumber(number: Spelled, name: string, field: string, offset: numbe
   if (typeof number === 'number') return true
   const path = `${tensorPath(name)}.${field}`
   if (number === undefined) {
-    const message = `${path} must be a whole number from 0, in digits alone.`
+    const message = `${path} must be a whole number from 0, written in digits only.`
     report.broken('ERR_HEADER', message, { path, offset })
   } else {
     const message = `${path} is ${number >= COUNT_LIMIT ? '2^64 or more' : number}; numbers are exact up to 2^53 - 1.`
@@ -93,9 +93,12 @@ function checkOffsets(
     return undefined
   }
   const [begin, end] = value as [number, number]
-  if (begin > end) return refuse('ERR_OFFSET_RANGE', `starts at ${begin}; it ends at ${end}, before that.`)
+  if (begin > end) return refuse('ERR_OFFSET_RANGE', `starts at ${begin} and ends before that, at ${end}.`)
   if (end > bufferBytes) {
-    return refuse('ERR_TRUNCATED', `ends at ${end} of the byte buffer, which has ${bufferBytes} bytes.`)
+    return refuse(
+      'ERR_TRUNCATED',
+      `ends at offset ${end} of the byte buffer, which has ${bufferBytes} bytes.`,
+    )
   }
   return { begin, end }
 }
@@ -107,7 +110,7 @@ interface Sized {
   readonly at: number
 }
 
-/** Whether the range has the byte length of shape and type. */
+/** Whether the length of the range matches shape and type. */
 function checkSize(
   { extents, bits, code, at }: Sized,
   { begin, end }: { begin: number; end: number },
@@ -139,7 +142,7 @@ function checkSize(
   return true
 }
 
-/** `wraps` when the number of bits, multiplied in order as the reference does, exceeds 64 bits at any step. */
+/** `wraps` is true where the number of bits, multiplied in order as in the reference, exceeds 64 bits at any step. */
 function inOrderSizeOf(extents: readonly number[], bits: number): { elements: Exact; wraps: boolean } {
   let elements: Exact = 1
   for (const extent of extents) {

@@ -1,6 +1,6 @@
 /**
- * The checked entries of a header, as names and numbers in typed arrays. A header of the maximum size has two million
- * entries; as objects they would take many times its bytes. Tensors are made when someone asks for one.
+ * The checked entries of a header, as names and numbers in typed arrays. A header of the maximum size has two million entries; as
+ * objects they would take many times its bytes. Tensors are created on access.
  */
 import { NumberList } from '../number_list.js'
 import { TENSOR_CODES, type TensorCode } from './schema.js'
@@ -20,7 +20,7 @@ export interface Entry {
 /** Numbers of an entry before its dimensions: type and rank, begin, end, offset of the name. */
 const FIXED_NUMBERS = 4
 
-/** Type of an entry that is not a tensor and only owns its bytes. */
+/** Marks an entry that is not a tensor: it only reserves its byte range. */
 const UNLISTED = 255
 
 export class EntryTable {
@@ -35,8 +35,8 @@ export class EntryTable {
   }
 
   /**
-   * Adds an entry; `typeRank` is undefined for one that is not a tensor. The last of several entries with one name counts,
-   * as for `JSON.parse` and the reference; earlier ones only own their bytes.
+   * Adds an entry; `typeRank` is undefined for one that is not a tensor. Of several entries with one name the last counts, as in
+   * `JSON.parse` and the reference; earlier ones only reserve their byte ranges.
    */
   add(entry: Omit<Entry, 'type'>, typeRank: number | undefined): void {
     const { name, shape, begin, end, nameAt } = entry
@@ -73,7 +73,7 @@ export class EntryTable {
     return this.#number(index, 3)
   }
 
-  /** False for an entry that is not a tensor, or that a later one of its name replaces. */
+  /** False for an entry that is not a tensor, or that a later entry of the same name replaces. */
   isTensor(index: number): boolean {
     return this.#number(index, 0) < UNLISTED * 256
   }

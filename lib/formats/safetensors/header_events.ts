@@ -1,6 +1,6 @@
 /**
- * Turns JSON events into header entries. It knows which keys occur where and leaves the rules of their values to others.
- * Unknown content is ignored, as in the reference.
+ * Turns JSON events into header entries. It checks the structure of the header; the values are checked elsewhere. Unknown
+ * content is ignored, as in the reference.
  */
 import { toUSVString } from 'node:util'
 import { FileFault } from '../file_fault.js'
@@ -15,7 +15,7 @@ import {
   tensorPath,
 } from './schema.js'
 
-/** A number of the header, exact; undefined for anything but a whole number from 0. */
+/** An exact number of the header; undefined for anything but a whole number from 0. */
 export type Spelled = number | bigint | undefined
 
 /** A value of an entry and its byte offset. */
@@ -24,7 +24,7 @@ export interface Field<T> {
   readonly at: number
 }
 
-/** An entry as the header has it. A field is absent where the header lacks it or its value is of the wrong kind. */
+/** An unchecked entry of the header. A field is absent where the header lacks it or its value has the wrong JSON type. */
 export interface HeaderEntry {
   readonly name: string
   readonly nameAt: number
@@ -39,9 +39,9 @@ type Context = 'start' | 'root' | 'metadata' | 'entry' | 'list' | 'unknown'
 export class HeaderEvents implements JsonHandler {
   /** The metadata of the file; undefined where it has none. */
   metadata: Map<string, string> | undefined
-  /** Offsets of the layout entries, the only metadata that later rules report on. */
+  /** Offsets of the layout entries, the only metadata that later checks report on. */
   readonly metadataAt = new Map<string, number>()
-  /** Number of entries that could not be read. They may own bytes that look unused. */
+  /** Number of invalid entries. Bytes that look unused may belong to them. */
   unreadable = 0
   readonly #report: Report
   readonly #finishEntry: (entry: HeaderEntry) => void
@@ -156,7 +156,7 @@ export class HeaderEvents implements JsonHandler {
       this.#report.deviation('ERR_DUPLICATE', `${path} has ${name} twice; the last one counts.`, place)
     }
     this.#seen.add(name)
-    // The last value counts, also when its kind is wrong: drop the earlier one.
+    // The last value counts even where its type is wrong, so the earlier one is dropped.
     delete this.#entry[name === 'data_offsets' ? 'offsets' : name]
   }
 
@@ -175,7 +175,7 @@ export class HeaderEvents implements JsonHandler {
   }
 
   #refuseMetadata(what: string, at: number): void {
-    const message = `The metadata value of ${quote(this.#key)} is ${what}; expected a text.`
+    const message = `The metadata value of ${quote(this.#key)} is ${what}; expected a string.`
     this.#report.deviation('ERR_HEADER', message, this.#metadataPlace(at))
   }
 
@@ -190,7 +190,7 @@ export class HeaderEvents implements JsonHandler {
       this.unreadable += 1
       this.#report.broken('ERR_HEADER', `${path} is ${what}; expected an object.`, { path, offset: at })
     } else if (what === 'null') {
-      const message = `${METADATA_KEY} is null; the reference reads this as no metadata.`
+      const message = `${METADATA_KEY} is null; the reference reads it as absent.`
       this.#report.note('ERR_HEADER', message, this.#metadataPlace(at))
     } else {
       const message = `${METADATA_KEY} is ${what}; expected an object.`
@@ -211,7 +211,7 @@ export class HeaderEvents implements JsonHandler {
     this.#depth = 1
   }
 
-  /** True when the ending value belongs to an ignored one. */
+  /** True where the value that ends is part of an ignored value. */
   #endUnknown(): boolean {
     if (this.#context !== 'unknown') return false
     this.#depth -= 1
@@ -230,7 +230,7 @@ export class HeaderEvents implements JsonHandler {
   }
 }
 
-/** Digits of the largest unsigned 64-bit number. Longer numbers are out of range and slow to convert. */
+/** Digits of the largest unsigned 64-bit number. Longer numbers are out of range, and slow to convert. */
 const U64_DIGITS = 20
 
 /** A whole number from 0, exact; undefined for other spellings, `-0`, `1.0` and `1e3` included, as in the reference. */

@@ -1,4 +1,4 @@
-/** safetensors, as it is loaded when a file of it is read or written. */
+/** The safetensors format, loaded when the first file of it is read or written. */
 import type { Format } from '../format.js'
 import { check } from './check.js'
 import { planCopy } from './copy_shards.js'

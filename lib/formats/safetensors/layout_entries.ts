@@ -1,7 +1,7 @@
 /**
- * Blocked tensors in a format of row-major arrays: the storage is written as one, and a metadata entry describes it:
- * `tilework.layout.<name>` = `{"layout": …, "shape": […], "lower": […], "upper": […]}`. Other readers see a plain array and
- * a text. An entry counts only when the layout stores exactly the shape in the file.
+ * Blocked tensors in a format of row-major arrays: the storage is written as such an array, and a metadata entry describes it:
+ * `tilework.layout.<name>` = `{"layout": …, "shape": […], "lower": […], "upper": […]}`. Other readers see a plain array and a
+ * string. An entry is used only where the layout gives exactly the shape in the file.
  */
 
 import type { Dtype } from '../../dtype/dtypes.js'
@@ -46,7 +46,7 @@ export function readLayoutEntries(
     const entry = index === undefined ? undefined : table.at(index)
     const placement = entry
       ? placementOf(text, entry.type.dtype, entry.shape)
-      : 'it names no tensor of the file'
+      : 'the file has no tensor with its name'
     if (typeof placement === 'string') {
       const message = `The layout entry ${quote(key)} is ignored: ${placement}.`
       const place = { path: `${METADATA_KEY}[${quote(key)}]`, offset: metadataAt.get(key)! }
@@ -64,7 +64,7 @@ function placementOf(text: string, dtype: Dtype, stored: readonly number[]): Pla
   const value = parseObject(text)
   if (value === undefined) return 'it must be a JSON object of layout, shape, lower and upper'
   const { layout, shape, lower, upper } = value
-  if (typeof layout !== 'string') return 'its layout must be a text'
+  if (typeof layout !== 'string') return 'its layout must be a string'
   if (!isList(shape)) return 'its shape must be a list'
   for (const counts of [lower, upper]) {
     if (counts === undefined) continue
@@ -72,7 +72,7 @@ function placementOf(text: string, dtype: Dtype, stored: readonly number[]): Pla
   }
   const placement = { layout, shape, ...(isList(lower) && { lower }), ...(isList(upper) && { upper }) }
   try {
-    // Refuses anything but counts, so that the lists hold numbers from here on.
+    // `storage` throws for anything but counts, so from here on the lists contain numbers.
     const array = arrayShape(parseLayout(layout).storage(shape, { dtype, ...placement }))
     if (array.length === stored.length && array.every((extent, at) => extent === stored[at])) {
       return placement

@@ -1,4 +1,4 @@
-/** Opens a safetensors file, or an index with its shards: checks every header, and makes a tensor when one is asked for. */
+/** Opens a safetensors file, or an index with its shards: checks every header, and creates tensors on access. */
 import type { ByteSource } from '../../bytes/source.js'
 import { Budget } from '../budget.js'
 import { FileHead } from '../file_head.js'
@@ -11,8 +11,8 @@ import { FileTensors, ShardedTensors } from './tensor_list.js'
 import { walkFile } from './walk.js'
 
 /**
- * Reads the headers. Tensors have the names of the header and the metadata of their file. The order is that of the bytes
- * in a plain file, and that of the weight map in an index.
+ * Reads the headers. Tensors have the names of the header and the metadata of their file. They are in the order of their bytes
+ * in a plain file, and in the order of the weight map in an index.
  *
  * @throws TileworkError with the code of the first violation that the level refuses
  */
@@ -20,7 +20,7 @@ export async function read(source: ByteSource, options: ReadOptions): Promise<Re
   const { level, limits, sibling } = options
   const report = new Report(FORMAT_NAME, level, 'throw')
   const budget = new Budget(limits, DEFAULT_LIMITS)
-  // A walk is undefined only where the report has thrown.
+  // The report throws for an invalid header, so the walk is always defined.
   if (await isIndex(await FileHead.read(source))) {
     const { files, fileOf } = (await walkIndex(source, budget, report, sibling))!
     return { tensors: new ShardedTensors(files, fileOf), findings: report.findings() }

@@ -5,8 +5,8 @@
  *     header  = { name: {dtype, shape, data_offsets: [begin, end]}, … , "__metadata__": {string: string} }
  *     index   = { "metadata": {"total_size": bytes}, "weight_map": {name: file} }    beside its files ("shards")
  *
- * Little-endian, row-major; the offsets are relative to the byte buffer, which the tensors cover without holes and
- * without overlap. The header starts with `{` and may end in spaces.
+ * Little-endian, row-major; the offsets are relative to the byte buffer, which the tensors cover without gaps and without
+ * overlap. The header starts with `{` and may end in spaces.
  *
  * Source: README.md ("Format") and `safetensors/src/tensor.rs` in the repository huggingface/safetensors at commit
  * 24b0b285; the index as `split_state_dict_into_shards_factory` and `save_torch_state_dict` of
@@ -37,8 +37,8 @@ export interface TensorCode {
 }
 
 /**
- * Position of each element type in the reference's enumeration. By that order, last first, its writer sorts tensors, so
- * that each type starts aligned to its size.
+ * Position of each dtype in the reference's enumeration. The reference's writer sorts tensors by it in descending order, so that
+ * each type is aligned to its size.
  */
 const POSITIONS: Readonly<Record<SafetensorsDtype, number>> = {
   bool: 0,
@@ -65,7 +65,7 @@ const POSITIONS: Readonly<Record<SafetensorsDtype, number>> = {
   uint64: 21,
 }
 
-/** Element types in the order of the reference's enumeration. */
+/** Dtypes in the order of the reference's enumeration. */
 export const TENSOR_CODES: readonly TensorCode[] = Object.values<TensorCode>(
   Object.fromEntries(Object.entries(POSITIONS).map(([dtype, at]) => [at, codeOf(dtype as SafetensorsDtype)])),
 )
@@ -80,40 +80,40 @@ export const RANK_OF_CODE: ReadonlyMap<string, number> = new Map(
   TENSOR_CODES.map(({ code }, rank) => [code, rank]),
 )
 
-/** Position in {@link TENSOR_CODES} by element type. */
+/** Position in {@link TENSOR_CODES} by dtype. */
 export const RANK_OF_DTYPE: ReadonlyMap<Dtype, number> = new Map(
   TENSOR_CODES.map(({ dtype }, rank) => [dtype, rank]),
 )
 
-/** Maximum header size: the reference refuses more, so that no file makes it parse JSON for minutes. */
+/** Maximum header size: the reference refuses larger ones, so that no file makes it parse JSON for minutes. */
 export const FORMAT_HEADER_BYTES = 100_000_000
 
 /** Limits of reading a file, or an index with its shards. */
 export const DEFAULT_LIMITS = {
-  /** An entry has about 50 bytes, so a header of the maximum size holds no more. */
+  /** About the number of entries in a header of the maximum size, at about 50 bytes per entry. */
   tensors: 2 ** 21,
   /** All headers of an open together, an index and its shards included. */
   headerBytes: FORMAT_HEADER_BYTES,
   /**
-   * Without overlap the sum is below one file size; with it a file of some megabytes could make whoever loads all of it
-   * allocate without bound.
+   * Without overlap the sum is below the size of the file; with overlap a file of some megabytes could make a program that loads
+   * all of it allocate without bound.
    */
   totalBytes: { perFileByte: 4 },
 } as const satisfies DefaultLimits
 
-/** The reference has no limit; numpy ends at 64 axes. Each kept axis costs 8 bytes for 2 in the file. */
+/** The reference has no limit; numpy's limit is 64. Each axis takes 8 bytes of memory for 2 bytes in the file. */
 export const MAX_RANK = MAX_AXES
 
 /**
- * Maximum metadata entries, of which each takes some 210 bytes of memory: 64 MiB hold them. Without it a header of two-character
- * texts could have ten million entries, which take thirty times its bytes.
+ * Maximum metadata entries, which take about 210 bytes of memory each, 64 MiB in total. Without the limit a header of
+ * two-character strings could have ten million entries, which take thirty times its bytes.
  */
 export const MAX_METADATA_ENTRIES = 2 ** 18
 
-/** Maximum characters of a layout entry: a shape and two paddings of the maximum rank fit. */
+/** Maximum characters of a layout entry: enough for a shape and two paddings of the maximum rank. */
 export const MAX_LAYOUT_ENTRY_LENGTH = 16_384
 
-/** Element and bit counts from here on wrap in 64 bits; the reference refuses them. */
+/** Element and bit counts wrap at this value; the reference refuses them. */
 export const COUNT_LIMIT = 2n ** 64n
 
 /** Extension of an index. */
@@ -129,7 +129,7 @@ export function quote(text: string): string {
     : `${JSON.stringify(text.slice(0, SHOWN_LENGTH))}…`
 }
 
-/** The location of a tensor in findings. Made where something is wrong only: a header may have millions of names. */
+/** The path of a tensor in findings. Built only for a finding: a header may have millions of names. */
 export function tensorPath(name: string): string {
   return `tensors[${quote(name)}]`
 }

@@ -1,6 +1,6 @@
 /**
- * The folder of an index: chooses names for new shards, and finds the shards of a replaced index. A file that any index
- * of the folder names is never overwritten or removed. Where an index cannot be read, every file counts as named.
+ * The folder of an index: chooses names for new shards, and finds the shards of a replaced index. A file that any index of the
+ * folder refers to is never overwritten or removed. Where an index cannot be read, every file counts as referred to.
  */
 import type { BigIntStats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
@@ -13,10 +13,10 @@ import { keysNamedIn, type NamingFormat, namesAt } from '../named_files.js'
 import { MAX_SHARDS, readWeightMap } from '../weight_map.js'
 import { DEFAULT_LIMITS, INDEX_EXTENSION } from './schema.js'
 
-/** Follows the stem: Hugging Face's numbers, then our number of a further generation. */
+/** Follows the stem: Hugging Face's shard numbers, then tilework's generation number if there is one. */
 const SHARD_ENDING = /^-\d{5}-of-\d{5}(?:-[1-9]\d*)?\.safetensors$/
 
-/** Variants of a model have a word in between: `model.safetensors.index.fp16.json`. */
+/** Variants of a model have another word in the name: `model.safetensors.index.fp16.json`. */
 export const namingIndexes: NamingFormat = { pattern: /\.index(?:\.[^.]+)*\.json$/i, namesOf }
 
 export class ShardFolder {
@@ -45,11 +45,11 @@ export class ShardFolder {
   }
 
   /**
-   * Names for all shards of a save. Until the new index takes its name, the old one must find its own shards unchanged.
-   * The first generation has Hugging Face's names, later ones a number behind them. Shards that a killed save left are
-   * overwritten, so that they do not accumulate.
+   * Names for all shards of a save. Until the new index replaces the old one, the old index must find its own shards unchanged, so
+   * their names are not reused. The first generation has Hugging Face's names; later generations append a number. Shards that a
+   * killed save left behind are overwritten, so that they do not accumulate.
    *
-   * @param reusesAbandoned - false: none of the names may exist
+   * @param reusesAbandoned - whether abandoned shards may be overwritten; if false, none of the names exists yet
    */
   async freeNames(count: number, reusesAbandoned = true): Promise<string[]> {
     for (let generation = 0; ; generation++) {
@@ -62,7 +62,7 @@ export class ShardFolder {
     }
   }
 
-  /** True for a name under which a shard may be written. */
+  /** Whether a shard may be written under the name. */
   async isFree(name: string): Promise<boolean> {
     return !this.has(name) || (await this.#isAbandoned(name))
   }
@@ -97,7 +97,7 @@ export class ShardFolder {
     return true
   }
 
-  /** A shard that no index names, left by a killed save. */
+  /** Whether the file is a shard that no index refers to, left behind by a killed save. */
   async #isAbandoned(name: string): Promise<boolean> {
     if (!this.#isShardName(name)) return false
     this.#named ??= keysNamedIn(this.#folder, namingIndexes)
@@ -120,7 +120,7 @@ async function namesIn(folder: string): Promise<string[]> {
     return await readdir(folder)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // The writer reports a missing folder better when it opens the first file.
+    // A missing folder is reported, with a better message, when the writer opens the first file.
     if (code === 'ENOENT' || code === 'ENOTDIR') return []
     const message = `The folder ${folder} cannot be listed: ${(error as Error).message}`
     throw new TileworkError('ERR_IO', message, { path: folder, cause: error })

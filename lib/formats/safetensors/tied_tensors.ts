@@ -1,6 +1,6 @@
 /**
- * Stores tied tensors once: a checkpoint names one tensor several times, and a file holds no two names for the same bytes. The
- * first name keeps the tensor, and the metadata say which name each of the others is, as `safetensors.torch.save_model` does.
+ * Stores tied tensors once: a checkpoint has several names for one tensor, which a safetensors file cannot express. The tensor is
+ * stored under its first name, and metadata map the other names to it, as `safetensors.torch.save_model` does.
  */
 import { haveSameElements } from '../../tensor/same_elements.js'
 import type { Tensor } from '../../tensor/tensor.js'
@@ -9,14 +9,14 @@ import { ALIAS_KEY } from '../tensor_metadata.js'
 
 interface Untied {
   readonly tensors: TensorSequence
-  /** The kept name by each that is left out. */
+  /** The stored name, by each omitted name. */
   readonly aliases: ReadonlyMap<string, string>
 }
 
-/** @param taken - keys of the metadata, which no alias replaces; such a tensor is stored as a copy */
+/** @param taken - keys of the metadata, which an alias must not replace; a tensor with such a name is stored as a copy */
 export function untie(tensors: TensorSequence, taken: ReadonlyMap<string, string>): Untied {
   const aliases = new Map<string, string>()
-  /** Positions by the names that others are aliases of; filled when the first alias asks. */
+  /** Positions by name; built for the first alias. */
   let positions: Map<string, number> | undefined
   const kept: number[] = []
   let index = 0

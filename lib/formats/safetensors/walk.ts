@@ -1,9 +1,9 @@
 /**
- * Walks a file: header length, header, entries, and whether the entries cover the byte buffer. Read and check, lenient
- * and strict share this walk; the report decides what a violation does.
+ * Walks a file: header length, header, entries, and whether the entries cover the byte buffer. Read and check share this walk
+ * at both levels; the report decides what a violation does.
  *
- * Memory on hostile bytes: a window of the header, its texts, and per entry four numbers and its dimensions; an entry
- * takes about 50 bytes of the header.
+ * Memory on hostile files: a window of the header, its strings, and per entry four numbers and its dimensions; an entry takes
+ * about 50 bytes of the header.
  */
 
 import { ByteReader } from '../../bytes/reader.js'
@@ -115,12 +115,12 @@ async function readLength(source: ByteSource, budget: Budget, report: Report): P
   return checkFirst(reader.u8(), report) ? LENGTH_BYTES + Number(length) : undefined
 }
 
-/** Charges a header before a byte of it is read; false when it is too long, which is reported. */
+/** Charges a header to the budget before it is read; false where it is too long, which is reported. */
 export function spendHeader(byteLength: number | bigint, budget: Budget, report: Report): boolean {
   const place = { path: '', offset: 0 }
   const excess = budget.spend('headerBytes', Number(byteLength))
   if (excess !== undefined) {
-    // The budget counts in doubles, which round a hostile length.
+    // Compared exactly: the budget counts in doubles, which would round a hostile length.
     const limit = budget.limit('headerBytes')
     const message =
       byteLength > limit ? `The header has ${byteLength} bytes; limits.headerBytes is ${limit}.` : excess
@@ -128,13 +128,13 @@ export function spendHeader(byteLength: number | bigint, budget: Budget, report:
     return false
   }
   if (byteLength > FORMAT_HEADER_BYTES) {
-    const message = `The header has ${byteLength} bytes; the format ends at ${FORMAT_HEADER_BYTES}.`
+    const message = `The header has ${byteLength} bytes; the limit of the format is ${FORMAT_HEADER_BYTES}.`
     report.deviation('ERR_LIMIT', message, place)
   }
   return true
 }
 
-/** The format requires a brace, which makes a file recognisable by its ninth byte; the reference also reads blanks. */
+/** The format requires a brace as the ninth byte, which makes files recognisable; the reference also accepts whitespace. */
 function checkFirst(first: number, report: Report): boolean {
   if (first === BRACE) return true
   const place = { path: '', offset: LENGTH_BYTES }
@@ -147,7 +147,7 @@ function checkFirst(first: number, report: Report): boolean {
   return true
 }
 
-/** The format pads headers with spaces; the reference also reads the other blanks of JSON. */
+/** The format pads headers with spaces; the reference also accepts the other whitespace of JSON. */
 async function checkPadding(source: ByteSource, dataStart: number, report: Report): Promise<void> {
   const [last] = await source.read(dataStart - 1, dataStart)
   if (last === undefined || last === 0x20 || !BLANKS.has(last)) return
@@ -155,7 +155,7 @@ async function checkPadding(source: ByteSource, dataStart: number, report: Repor
   report.deviation('ERR_HEADER', message, { path: '', offset: dataStart - 1 })
 }
 
-/** Entries by start, then end; equal ones in the order of the header. */
+/** Entries sorted by start, then end; equal ranges in the order of the header. */
 function orderOf(table: EntryTable): Uint32Array {
   const order = new Uint32Array(allocateBytes(4 * table.length).buffer)
   let isAscending = true

@@ -1,6 +1,6 @@
 /**
- * Plans a safetensors file, byte for byte as the reference writes it: entries by element type, then name; the header
- * without blanks, padded with spaces to a multiple of 8. The plan refers to payloads and does not copy them.
+ * Plans a safetensors file, byte for byte as the reference writes it: entries sorted by dtype, then name; the header without
+ * whitespace, padded with spaces to a multiple of 8. The plan refers to payloads and does not copy them.
  */
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
@@ -44,7 +44,7 @@ export interface SafetensorsWriteOptions {
   readonly alignment?: number
 }
 
-/** Tensors in the order of their file. Each is planned when it is asked for: plans of a million would exceed the file. */
+/** Tensors in file order. Each is planned on access: a million plans would need more memory than the file. */
 interface PlannedList {
   readonly order: Uint32Array
   at(index: number): PlannedTensor
@@ -67,10 +67,10 @@ const DEFAULT_ALIGNMENT = 8
 const MAX_ALIGNMENT = 65_536
 
 /**
- * Plans a file of tensors, whose names must differ; where several have none, they get names. Tied tensors are stored once. The storage of a
- * blocked tensor is written as a row-major array, with a metadata entry that restores the tensor on opening.
+ * Plans a file of tensors, whose names must differ; where several have none, they get names. Tied tensors are stored once. The
+ * storage of a blocked tensor is written as a row-major array, with a metadata entry that restores the tensor on opening.
  *
- * @throws TileworkError ERR_UNSUPPORTED for an element type without a code; ERR_ARGUMENT for options, equal names and
+ * @throws TileworkError ERR_UNSUPPORTED for a dtype without a code; ERR_ARGUMENT for options, equal names and
  * conflicting metadata; ERR_NO_DATA; ERR_LIMIT for a header that is too long or too many shards; ERR_IO
  */
 export async function plan(
@@ -133,7 +133,7 @@ function checkMetadata(metadata: Readonly<Record<string, string>>): ReadonlyMap<
   const entries = Object.entries(metadata)
   for (const [key, value] of entries) {
     if (typeof value !== 'string') {
-      const message = `metadata[${quote(key)}] is ${typeof value}; expected a text.`
+      const message = `metadata[${quote(key)}] is ${typeof value}; expected a string.`
       throw new TileworkError('ERR_ARGUMENT', message)
     }
     if (key.startsWith(LAYOUT_KEY_PREFIX)) {
@@ -150,7 +150,7 @@ function checkMetadata(metadata: Readonly<Record<string, string>>): ReadonlyMap<
 function joinMetadata(tensors: Iterable<Tensor>): ReadonlyMap<string, string> {
   const joined = new Map<string, string>()
   const all = new Set<Tensor['metadata']>()
-  // A caller's own tensors may be plain objects without metadata. Each tensor of other formats has a map of its own.
+  // A caller's own tensors may be plain objects without metadata. In other formats each tensor has its own map.
   for (const { metadata } of tensors) if (metadata && metadata.size > 0) all.add(metadata)
   for (const metadata of all) {
     for (const [key, value] of metadata) {
@@ -192,7 +192,7 @@ function planTensor(tensor: Tensor, name: string, index: number): PlannedTensor 
   const { bits } = DTYPES[tensor.dtype]
   const { elements } = exactSizeOf(shape)
   if (bits < 8 && (Number(elements) * bits) % 8 !== 0) {
-    throw unsupported(`${what} has ${elements} elements of ${bits} bits; safetensors takes whole bytes.`)
+    throw unsupported(`${what} has ${elements} elements of ${bits} bits; safetensors needs whole bytes.`)
   }
   checkStorageBytes(tensor, shape, what, FORMAT_NAME)
   return { tensor, name, shape, typeRank, byteLength, layoutEntry: layoutEntryOf(tensor) }
@@ -233,14 +233,14 @@ function planFile(tensors: PlannedList, metadata: ReadonlyMap<string, string>, a
   return { byteLength: header.byteLength + header.dataBytes, segments }
 }
 
-/** Characters of entries that are encoded together. */
+/** Approximate number of characters that are encoded together. */
 const ENCODED_LENGTH = 2 ** 16
 
 /** The length field and the header. Entries are printed twice: for their length, and when they are written. */
 class Header {
   /** Multiple of the alignment. */
   readonly byteLength: number
-  /** Length of the data behind the header. */
+  /** Length of the data after the header. */
   readonly dataBytes: number
   readonly #tensors: PlannedList
   /** The metadata of the file and the layouts of blocked tensors. */
@@ -289,7 +289,7 @@ class Header {
     yield Buffer.alloc(this.byteLength - LENGTH_BYTES - jsonBytes, ' ')
   }
 
-  /** The header in texts of about {@link ENCODED_LENGTH} characters. */
+  /** The header in strings of about {@link ENCODED_LENGTH} characters. */
   *#json(): Generator<string> {
     let text = ''
     let separator = '{'
@@ -324,7 +324,7 @@ function checkMetadataCount(count: number): void {
 
 function checkHeaderBytes(bytes: number): void {
   if (bytes <= FORMAT_HEADER_BYTES) return
-  const message = `The header would have ${bytes} bytes or more; the format ends at ${FORMAT_HEADER_BYTES}.`
+  const message = `The header would have ${bytes} bytes or more; the limit of the format is ${FORMAT_HEADER_BYTES}.`
   throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME })
 }
 

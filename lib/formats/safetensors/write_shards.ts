@@ -1,6 +1,6 @@
 /**
- * Plans a model in several files: an index, and shards beside it with Hugging Face's names. Tensors fill the shards in
- * the given order, as there: a shard ends where the next tensor would exceed the limit.
+ * Plans a model in several files: an index, and shards beside it with Hugging Face's names. As in Hugging Face's writer, tensors
+ * fill the shards in the given order: a shard ends where the next tensor would exceed the limit.
  */
 import { basename } from 'node:path'
 import { TileworkError } from '../../errors.js'
@@ -10,7 +10,7 @@ import { compareCodePoints } from './code_points.js'
 import { FORMAT_NAME, INDEX_EXTENSION } from './schema.js'
 import { ShardFolder } from './shard_folder.js'
 
-/** What distributing a tensor over shards needs of it. */
+/** The fields of a tensor that the distribution over shards needs. */
 interface ShardedTensor {
   readonly name: string
   readonly byteLength: number
@@ -20,7 +20,7 @@ export interface ShardOptions<T extends ShardedTensor> {
   readonly maxShardBytes: number
   /** Path of the main file. */
   readonly path: string | undefined
-  /** True when that path is the path of an index. */
+  /** Whether `path` is the path of an index. */
   readonly isIndex: boolean
   /** Plans the file of one shard. */
   readonly write: (tensors: readonly T[]) => WritePlan

@@ -119,7 +119,7 @@ const ACTIVATIONS: ReadonlyMap<number, string> = new Map([
   [6, 'ReLU6'],
 ])
 
-/** Whether the runtime knows the activation of a convolution; it takes every negative number as none. */
+/** Whether the runtime supports the activation of a convolution; every negative number means none. */
 export function isActivation(code: number): boolean {
   return code < 0 || ACTIVATIONS.has(code)
 }

@@ -1,6 +1,6 @@
 /**
- * Which types the constants of a node may have. Types go by whole models: an operator with data of one type and a constant of
- * another reads past the constant, or takes its bits for other numbers.
+ * Which dtypes the constants of a node may have. The runtime assumes one dtype for the model: an operator whose constant has
+ * another dtype than its data reads past the constant, or misinterprets its bits.
  */
 import type { Dtype } from '../../dtype/dtypes.js'
 
@@ -20,21 +20,21 @@ const CONVOLUTIONS: ReadonlySet<string> = new Set(['Convolution', 'Deconvolution
 const WEIGHT = 1
 
 /**
- * Types that a constant may have.
+ * Dtypes that a constant may have.
  *
  * @param index - among the inputs of the node
- * @param data - type of its first input
+ * @param data - dtype of the node's first input
  */
 function allowedConstants(operator: string, index: number, data: Dtype): readonly Dtype[] {
   if (data === 'float32' || data === 'float16') return [data]
-  // Quantization tools leave slopes as halves, and some older ones leave biases as floats.
+  // Quantization tools keep slopes as float16, and some older ones keep biases as float32.
   if (operator === 'PReLU') return ['float16', 'float32', data]
   if (!CONVOLUTIONS.has(operator)) return [data, 'int8', 'uint8', 'int32', 'float32']
   if (index > WEIGHT) return ['int32', 'float32']
   return data === 'uint8' ? ['uint8', 'int8'] : [data]
 }
 
-/** The constants of a node that have another type than its data allows. */
+/** The constants of a node whose dtype does not fit its data. */
 export function* mixedConstants<Tensor extends { readonly dtype: Dtype; readonly isConstant: boolean }>(
   operator: string,
   inputs: readonly Tensor[],

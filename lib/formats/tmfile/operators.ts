@@ -100,7 +100,7 @@ function operator<const Name extends string, const F extends Fields>(
 
 const flag = () => i32({ values: 'flag' })
 
-/** Blocks of 2020 before numbers were vectors: up to four extents in place, of which 0 and -2 are absent. */
+/** Blocks of 2020, before the target was a vector: up to four dimensions inside the block; 0 and -2 mean absent. */
 const RESHAPE_V1: Fields = {
   dim_0: i32(),
   dim_1: i32(),
@@ -116,8 +116,8 @@ function reshapeOfV1(values: Readonly<Record<string, number>>): { readonly re_sh
 }
 
 /**
- * Writers of blocks without `is_onnx` always copied the extent of the input where the target has 0. The current runtime
- * does so only where one of two flags is set.
+ * Writers of blocks without `is_onnx` always copied the dimension of the input where the target has 0. The current runtime does
+ * so only where one of two flags is set.
  */
 const reshapeBeforeOnnx: CurrentValues = (_, { is_mxnet, re_shape }) => {
   const copiesExtents = is_mxnet === 0 && Array.isArray(re_shape) && re_shape.includes(0)
@@ -161,7 +161,7 @@ export const OPERATORS = [
       pad_h1: i32(),
       pad_w1: i32(),
     },
-    // For nine days of April 2020 the four pads were stored twice; the second four stay as they are.
+    // For nine days in April 2020 the four pads were stored twice; the second four are kept unchanged.
     { older: [{ byteLength: 72 }] },
   ),
   operator(
@@ -199,7 +199,7 @@ export const OPERATORS = [
     'Eltwise',
     {
       type: u32({ values: 'eltwise' }),
-      // Anything but 0 and 1 is what memory held, and means 0.
+      // Any value but 0 and 1 is uninitialised memory and means 0.
       caffe_flavor: i32({ uninitialised: outside(0, 1) }),
       shift: f32({ uninitialised: unless('type', 17) }),
       power: f32({ uninitialised: unless('type', 17) }),
@@ -208,7 +208,7 @@ export const OPERATORS = [
     { older: [{ byteLength: 8 }] },
   ),
   operator(10, 'Flatten', { axis: i32(), end_axis: i32() }),
-  // MXNet sources have a second number, 1 in every file, whose meaning nobody knows.
+  // Models from MXNet have a second number of unknown meaning, 1 in every file.
   operator(11, 'FullyConnected', { num_output: i32() }, { older: [{ byteLength: 8 }] }),
   operator(12, 'InputOp', {}),
   operator(
@@ -253,7 +253,7 @@ export const OPERATORS = [
     aspect_ratio: mandatoryVector('f32'),
     flip: i32(),
     clip: i32(),
-    // Old writers left these two to chance; the runtime counts the priors itself.
+    // Old writers left these two uninitialised; the runtime counts the priors itself.
     img_size: i32({ uninitialised: outside(0, 65_535) }),
     img_h: i32(),
     img_w: i32(),
@@ -593,7 +593,7 @@ export const OPERATORS = [
 
 type AnyOperator = (typeof OPERATORS)[number]
 
-/** Name of an operator that the format knows. `Resize` is two numbers with the same parameters. */
+/** Name of an operator of the format. `Resize` has two operator numbers with the same parameters. */
 export type OperatorName = AnyOperator['name']
 
 /** Parameters by operator name. */
@@ -605,17 +605,17 @@ const BY_NUMBER: ReadonlyMap<number, OperatorSchema> = new Map(
   OPERATORS.map((entry): [number, OperatorSchema] => [entry.number, entry]),
 )
 
-/** Undefined for a number that no operator has: 104, and from 108 on. */
+/** Undefined for an unused number: 104, and from 108 on. */
 export function operatorByNumber(number: number): OperatorSchema | undefined {
   return BY_NUMBER.get(number)
 }
 
-// Of two numbers with one name the later is meant: number 2 cannot be loaded any more.
+// Of two numbers with one name the later one is used: the runtime no longer loads number 2.
 const BY_NAME: ReadonlyMap<string, OperatorSchema> = new Map(
   OPERATORS.map((entry): [string, OperatorSchema] => [entry.name, entry]),
 )
 
-/** Undefined for a name that no operator has. */
+/** Undefined for an unknown name. */
 export function operatorByName(name: string): OperatorSchema | undefined {
   return BY_NAME.get(name)
 }

@@ -153,7 +153,7 @@ export const MAX_TEXT_BYTES = 1024 * 1024
 /** Maximum size of an unknown operator's parameter block. The largest known block has 72 bytes. */
 export const MAX_OPAQUE_BLOCK_BYTES = 256
 
-/** Largest kernel, stride, dilation or pad: the runtime multiplies them with extents as signed 32-bit numbers. Real ones are below 1,000. */
+/** Largest kernel, stride, dilation or pad: the runtime multiplies them in signed 32 bits. Real ones are below 1,000. */
 export const MAX_WINDOW = 16_384
 
 /** Maximum device subgraphs: the runtime counts them in 8 bits. */

@@ -9,7 +9,7 @@ export type ScalarType = 'u8' | 'u16' | 'u32' | 'i32' | 'f32' | 'offset'
 /** Element types of the vectors that a struct refers to by offset: a count, followed by the elements. */
 export type VectorType = 'i32' | 'f32' | 'f32[4]'
 
-/** When the reference writer leaves a field uninitialised, so that the file holds whatever memory held. */
+/** When the reference writer leaves a field uninitialised, so that the file contains arbitrary memory. */
 export type Uninitialised =
   | { readonly kind: 'always' }
   | { readonly kind: 'when'; readonly field: string; readonly is: number }
@@ -124,7 +124,7 @@ export function readScalar(view: DataView, offset: number, type: ScalarType): nu
   }
 }
 
-/** Leaves the bytes alone where they already decode to the value, so that the payload bits of a NaN survive a rewrite. */
+/** Does not write where the bytes decode to the value already, so that the payload bits of a NaN survive a rewrite. */
 export function writeScalar(view: DataView, offset: number, type: ScalarType, value: number): void {
   if (Object.is(readScalar(view, offset, type), value)) return
   switch (type) {

@@ -27,7 +27,7 @@ export interface TmfileTensor {
   /** Null in files saved without names. */
   name: string | null
   dtype: TmfileDtype
-  /** Dimensions, slowest first; -1 for one that is set later; null before shape inference. */
+  /** Dimensions, outermost first; -1 for one that is known only at run time; null before shape inference. */
   shape: number[] | null
   role: TensorRole
   /** 0 is NCHW, 1 is NHWC; uninitialised for constants in old files. */

@@ -247,7 +247,7 @@ describe('writing', () => {
       refused({ name: 'x', dtype: 'float4_e2m1fn', shape: [3], bytes: counting(2) }),
     ).rejects.toMatchObject({
       code: 'ERR_UNSUPPORTED',
-      message: expect.stringContaining('3 elements of 4 bits; safetensors takes whole bytes'),
+      message: expect.stringContaining('3 elements of 4 bits; safetensors needs whole bytes'),
     })
     for (const name of ['__metadata__', 'half \ud800']) {
       await expect(refused({ name, dtype: 'uint8', shape: [2], bytes: counting(2) })).rejects.toMatchObject({

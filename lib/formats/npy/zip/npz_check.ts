@@ -1,4 +1,4 @@
-/** Reports everything wrong with an npz archive: the rules of opening, and those that need all members' data. */
+/** Reports everything wrong with an npz archive: violations found on opening, and those that need the data of all members. */
 import type { ByteSource } from '../../../bytes/source.js'
 import type { Finding } from '../../../errors.js'
 import { checkContent } from '../../../zip/check_content.js'
@@ -20,8 +20,8 @@ export async function check(source: ByteSource, { level, limits }: ReadOptions):
 async function checkArray(content: ArrayContent, report: Report): Promise<void> {
   const { array, source, start, end } = content
   if (!array) {
-    // A member that is not a readable array has a finding already. No limit bounds its inflated size, which may be a
-    // thousand times its compressed one.
+    // A member that is not a readable array has a finding already. A deflated one is not read: its inflated size has no limit,
+    // and may be a thousand times the compressed size.
     if (!(source instanceof InflatedSource)) await checkContent(content, report)
     return
   }

@@ -1,4 +1,4 @@
-/** What npz adds to ZIP, and the limits of reading it. */
+/** Constants of npz beyond ZIP, and the limits of reading it. */
 import type { DefaultLimits } from '../../budget.js'
 
 export const FORMAT_NAME = 'npz'
@@ -22,5 +22,5 @@ export const DEFAULT_NPZ_LIMITS = {
   totalBytes: { perFileByte: 4, atLeast: 2 ** 32 },
 } as const satisfies DefaultLimits
 
-/** Alignment of members in bytes. numpy's headers have a multiple of it, so the data can be mapped. */
+/** Alignment of members in bytes. The length of numpy's headers is a multiple of it, so the data are aligned for mapping. */
 export const MEMBER_ALIGNMENT = 64

@@ -25,7 +25,7 @@ export interface NamedArray {
   readonly span: ArraySpan
 }
 
-/** As `walkMembers` of archives; of several members with one name the last is kept. */
+/** As `walkMembers`, but of several members with one name only the last is kept. */
 export async function walkArrays<Made>(
   source: ByteSource,
   limits: Limits,
@@ -57,7 +57,7 @@ function withoutRepeated<Made>(kept: readonly Kept<Made>[], report: Report): Kep
 
 class ArrayReader {
   readonly #budget: Budget
-  /** Limit for the header of one array, which is far below the limit for all headers. */
+  /** Limit of the header of one array, far below the limit of all headers together. */
   readonly #maxHeaderBytes: number
   readonly #report: Report
 
@@ -98,7 +98,7 @@ class ArrayReader {
   }
 }
 
-/** Offsets in a stored member map to file offsets; in a deflated one only its start does. */
+/** Offsets inside a stored member are mapped to file offsets; for a deflated member only its start is known. */
 function spanOf({ entry, place, dataStart, start, end }: Content, report: Report): ArraySpan {
   const isStored = entry.method === STORED
   return new ArraySpan({

@@ -1,7 +1,7 @@
 /**
- * Plans an npz archive of stored members in list order. Local headers hold size and checksum before the data, because
- * readers in other languages stream the file; so each tensor is read once for its checksum just before it is written.
- * Dates are fixed, so the same tensors give the same bytes.
+ * Plans an npz archive of stored members in list order. Local headers contain size and checksum, because some readers stream the
+ * file; so each tensor is read once for its checksum just before it is written. Dates are fixed, so the same tensors give the
+ * same bytes.
  */
 
 import { crc32 } from 'node:zlib'
@@ -47,8 +47,8 @@ const ENTRIES_PER_SEGMENT = 1000
 /**
  * Plans an archive with a member NAME.npy for each tensor; tensors without a name get numpy's names.
  *
- * @throws TileworkError ERR_UNSUPPORTED for invalid member names and for element types that numpy lacks,
- * ERR_DUPLICATE for two tensors of one name, ERR_NO_DATA, ERR_ARGUMENT
+ * @throws TileworkError ERR_UNSUPPORTED for invalid member names and for dtypes that numpy lacks, ERR_DUPLICATE for two
+ * tensors of one name, ERR_NO_DATA, ERR_ARGUMENT
  */
 export async function plan(tensors: TensorSequence, options: NpzWriteOptions = {}): Promise<WritePlan> {
   const { zip64 = 'auto' } = options
@@ -60,14 +60,14 @@ export async function plan(tensors: TensorSequence, options: NpzWriteOptions = {
   return { byteLength, segments: { [Symbol.iterator]: () => members.segments() } }
 }
 
-/** The members of an archive. Only numbers and names are kept of each: plans of a million would exceed the file. */
+/** The members of an archive, of which only numbers and names are kept: a million plans would need more memory than the file. */
 class PlannedMembers {
   readonly #tensors: TensorSequence
   readonly #names: readonly string[]
   readonly #forcesZip64: boolean
   readonly #byteLengths: Float64Array
   readonly #offsets: Float64Array
-  /** What was encoded already, to learn its length. */
+  /** String tensors that were encoded already, because their length was needed. */
   readonly #strings = new Map<number, NpyContent>()
   #directoryStart = 0
   #directoryBytes = 0
@@ -80,7 +80,7 @@ class PlannedMembers {
     this.#offsets = new Float64Array(names.length)
   }
 
-  /** Places the members. @returns the length of the archive */
+  /** Computes the offsets of the members. @returns the length of the archive */
   async measure(): Promise<number> {
     let position = 0
     for (let index = 0; index < this.#names.length; index++) {
@@ -122,7 +122,7 @@ class PlannedMembers {
       const members = Array.from({ length: Math.min(ENTRIES_PER_SEGMENT, count - start) }, (_, at) =>
         this.#member(start + at),
       )
-      // The last checksums may still be computed.
+      // Waits for the checksums that are still being computed.
       const compute = async (): Promise<Uint8Array> => {
         await Promise.all(running)
         return Buffer.concat(members.map((member, at) => directoryEntry(member, crcs[start + at]!)))
@@ -139,7 +139,7 @@ class PlannedMembers {
     const tensor = heldBetweenReads(this.#tensors.at(index)!)
     const content = tensor.kind === 'string' ? undefined : numbersContentOf(tensor, index, FORMAT_NAME)
     if (content?.byteLength === this.#byteLengths[index]) return content!
-    // A caller's own tensor may change at any time; the offsets of the members behind it are fixed.
+    // A caller's own tensor may change at any time, but the offsets of the following members are fixed.
     const message = `Tensor ${index} ("${tensor.name}") changed its type or shape while it was saved.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
@@ -201,7 +201,7 @@ function memberNames(tensors: TensorSequence): string[] {
   return names
 }
 
-/** Why a name cannot be a member name: it could not be read back, or would be unpacked outside the folder. */
+/** Why a name cannot be a member name: it could not be read back, or a tool would unpack it outside its folder. */
 function nameFault(name: string): string | undefined {
   if (!isWellFormed(name)) return 'is not valid Unicode'
   if (name.includes('\0')) return 'contains NUL'

@@ -74,7 +74,7 @@ function localZip64Bytes(member: Unpadded): number {
   return needsZip64(member) ? LOCAL_ZIP64_BYTES : 0
 }
 
-/** Writes consecutive little-endian numbers. */
+/** Writes little-endian numbers one after the other. */
 class Printer {
   readonly #bytes: Buffer
   #at = 0

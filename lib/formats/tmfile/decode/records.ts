@@ -1,7 +1,6 @@
 /**
- * The decoded records of a file, struct by struct, with their offsets: the stage between the bytes and the model. The
- * model is built from them, a rewrite looks up the original bytes through them, and the coverage report lists their
- * ranges.
+ * The decoded records of a file, struct by struct, with their offsets: the intermediate form between bytes and model. The model is
+ * built from them, a rewrite finds the original bytes through them, and the coverage report lists their ranges.
  */
 import type { OperatorSchema } from '../operators.js'
 import type { BlockForm } from '../parameter_forms.js'

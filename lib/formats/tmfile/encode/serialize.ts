@@ -1,7 +1,7 @@
 /**
- * Assigns every chunk its offset and encodes the file. Where no chunk came, went or changed its length, each keeps its
- * original offset, so that a file in any order is rewritten byte for byte; otherwise chunks follow each other, in the
- * order of the reference.
+ * Assigns every chunk its offset and encodes the file. Where no chunk was added, removed or changed in length, each keeps its
+ * original offset, so that a file in any order is rewritten byte for byte; otherwise chunks are written one after the other, in
+ * the order of the reference.
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'

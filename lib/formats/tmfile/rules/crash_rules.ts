@@ -1,6 +1,6 @@
 /**
- * Files that the runtime loads and that kill it later: constants of another type than the data of their node, constants with the
- * role of a variable, windows without a stride, axes outside the shape. Each was observed on the reference.
+ * Files that the runtime loads but that crash it later: constants of another dtype than the data of their node, constants with
+ * the role of a variable, windows without a stride, axes outside the shape. Each crash was observed on the reference.
  */
 import type { Report } from '../../report.js'
 import type { FileRecords, NodeRecord, SubgraphRecord, TensorRecord } from '../decode/records.js'
@@ -27,7 +27,7 @@ export function checkCrashes({ graph }: FileRecords, report: Report): void {
   }
 }
 
-/** Made for a finding only. */
+/** A location that is built only for a finding. */
 type LazyPlace = () => Location
 
 /** The runtime gives data to tensors of one role only; a Const node of another role has none. */
@@ -36,12 +36,12 @@ function checkRole(node: NodeRecord, { tensors }: SubgraphRecord, place: LazyPla
     const tensor = tensors.list[index]
     if (!tensor || tensor.values.type === TENSOR_TYPE.constant) continue
     const title = `${nodeTitle(node, place())} makes ${tensorTitle(tensor, index)}`
-    const message = `${title}, whose tensor type is ${tensor.values.type}; it must be ${TENSOR_TYPE.constant}, and the runtime crashes on others.`
+    const message = `${title}, whose tensor type is ${tensor.values.type}; it must be ${TENSOR_TYPE.constant}, because the runtime crashes on others.`
     report.deviation('ERR_VALUE', message, place())
   }
 }
 
-/** Types go by whole models; a single constant of another type makes the runtime read past it, or take its bits for others. */
+/** The runtime assumes one dtype for the model: it reads past a constant of another dtype, or misinterprets its bits. */
 function checkTypes(node: NodeRecord, { tensors }: SubgraphRecord, place: LazyPlace, report: Report): void {
   const indices = node.inputs?.entries ?? []
   const records = indices.map((index) => tensors.list[index])
@@ -82,7 +82,7 @@ function checkWindow(node: NodeRecord, graph: SubgraphRecord, place: LazyPlace, 
   else if (node.operator.schema!.name === 'Convolution') checkKernel(node, graph, deviate)
 }
 
-/** A global Pooling takes the extent of the image, and a stride of 1. */
+/** A global Pooling uses the size of the image as kernel, and a stride of 1. */
 function checkPooling(params: Numbers, deviate: (message: string) => void): void {
   if (params.global !== 0) return
   for (const name of ['kernel_h', 'kernel_w', 'stride_h', 'stride_w']) {
@@ -102,17 +102,17 @@ function checkKernel(node: NodeRecord, graph: SubgraphRecord, deviate: (message:
   const isNhwc = graph.values.model_layout === NHWC
   const sizes = isNhwc ? [dims[1]!, dims[2]!] : [dims[2]!, dims[3]!]
   for (const [at, name] of ['kernel_h', 'kernel_w'].entries()) {
-    // A Convolution takes 0 for 1.
+    // A Convolution treats 0 as 1.
     const kernel = params[name] === 0 ? 1 : params[name]
     if (kernel !== sizes[at])
       deviate(`has ${name} ${params[name]}, and weights of the shape [${dims.join(', ')}]`)
   }
-  // Kernels find their rows of weights and outputs by this number; with fewer than there are they leave the others out.
+  // The runtime indexes weights and outputs by this number: a larger one reads past the weights, a smaller one skips the rest.
   if (channels > dims[0]!)
     deviate(`has ${channels} output channels, and weights of the shape [${dims.join(', ')}]`)
 }
 
-/** The runtime indexes an array of four extents by the axis. */
+/** The runtime indexes an array of four dimensions by the axis. */
 function checkConcat(node: NodeRecord, { tensors }: SubgraphRecord, place: LazyPlace, report: Report): void {
   if (!node.operator.block?.form) return
   const { axis } = node.operator.params as { readonly axis: number }
@@ -123,5 +123,5 @@ function checkConcat(node: NodeRecord, { tensors }: SubgraphRecord, place: LazyP
   report.deviation('ERR_RANGE', message, place())
 }
 
-/** Axes of the array of extents in the runtime's shape inference of Concat. */
+/** Length of the array of dimensions in the runtime's shape inference of Concat. */
 const MAX_CONCAT_RANK = 4

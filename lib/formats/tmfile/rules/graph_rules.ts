@@ -82,7 +82,7 @@ function checkInputsAndOutputs(graph: SubgraphRecord, report: Report): void {
   })
 }
 
-/** One note for all outputs that nodes read: detectors of real files have several. */
+/** One note for all outputs that nodes read: real detection models have several. */
 function checkReadOutputs(graph: SubgraphRecord, report: Report): void {
   const ends = (graph.outputs?.entries ?? []).flatMap(
     (index) => graph.nodes.list[index]?.outputs?.entries ?? [],
@@ -99,7 +99,7 @@ function checkReadOutputs(graph: SubgraphRecord, report: Report): void {
   })
   const shown = titles.slice(0, MAX_SHOWN_OUTPUTS).join(', ')
   const end = titles.length > MAX_SHOWN_OUTPUTS ? ', …' : ''
-  const message = `Nodes read ${read.size} of the graph outputs: ${shown}${end}. The runtime reuses their memory, so the caller may see later numbers.`
+  const message = `Nodes read ${read.size} of the graph outputs: ${shown}${end}. The runtime reuses their memory, so the caller may see overwritten values.`
   report.note('OUTPUT_READ', message, { path: 'outputs', offset: graph.outputs!.offset })
 }
 

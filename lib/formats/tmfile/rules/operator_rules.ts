@@ -199,7 +199,7 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Locati
       `has weights of rank ${rank}; it must be at least 2, because the runtime reads the second dimension`,
     )
   for (const name of ['stride_h', 'stride_w', 'dilation_h', 'dilation_w', 'group'] as const) {
-    // A Convolution takes a stride of 0 for 1.
+    // A Convolution treats a stride of 0 as 1.
     const isOne = params[name] === 0 && name.startsWith('stride') && params.output_channel !== undefined
     if (params[name]! < 1 && !isOne) deviate(`has ${name} ${params[name]}; it must be at least 1`)
   }
@@ -209,7 +209,7 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Locati
   }
 }
 
-/** Operators that may have no inputs: two are sources, a Noop does nothing, and a Generic has those of its own operator. */
+/** Operators that may have no inputs: two sources, Noop, and Generic, whose inputs depend on its own operator. */
 const WITHOUT_INPUTS: ReadonlySet<string> = new Set(['InputOp', 'Const', 'Noop', 'Generic'])
 
 /** The runtime skips shape inference for a node without inputs, and then reads the first input when it prepares the node. */
@@ -232,7 +232,7 @@ function checkAttributes(node: NodeRecord, place: Location, report: Report): voi
   }
 }
 
-/** The loader permutes targets of 3 and 4 extents, and refuses a file whose target has more, or that has none. */
+/** The loader permutes targets of 3 and 4 dimensions, and refuses a file whose Reshape has more or no target. */
 function checkReshapeTarget(node: NodeRecord, place: Location, report: Report): void {
   if (node.operator.schema?.name !== 'Reshape') return
   const { re_shape } = node.operator.params as { readonly re_shape: readonly number[] | null }
