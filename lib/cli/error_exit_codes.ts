@@ -1,4 +1,4 @@
-/** The exit code of every error: which ones blame the input, the request, the system or tilework. */
+/** Exit codes of errors, by cause: the input, the request, the system, or tilework itself. */
 import { type ErrorCode, TileworkError } from '../index.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { InputError } from './files/open_input.js'
@@ -52,7 +52,7 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_WORKER_LOST: EXIT.fault,
 }
 
-/** Codes that do not blame the bytes of the input, even when they come from opening it. */
+/** Codes that are not about the bytes of the input, even where opening the input throws them. */
 const NOT_ABOUT_THE_BYTES: ReadonlySet<ErrorCode> = new Set([
   'ERR_ABORTED',
   'ERR_ARGUMENT',
@@ -63,7 +63,7 @@ const NOT_ABOUT_THE_BYTES: ReadonlySet<ErrorCode> = new Set([
   'ERR_PERMISSION',
 ])
 
-/** The exit code of a failure. One code, for example ERR_RANK, blames the file at open and the request later. */
+/** The exit code of a failure. A code such as ERR_RANK is about the file when it is opened, and about the request later. */
 export function exitCodeOf(failure: unknown): ExitCode {
   if (failure instanceof InputError) {
     const { reason } = failure

@@ -5,7 +5,7 @@ export const EXIT = {
   findings: 1,
   /** The input is not readable as any known format. */
   unreadable: 2,
-  /** Wrong use: options, names, shapes, or a request that the target format cannot represent. */
+  /** Wrong usage: options, names, shapes, or a request that the target format cannot represent. */
   usage: 64,
   /** A fault of tilework itself, or of how it was installed. */
   fault: 70,
@@ -17,7 +17,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** The exit code of two files: the numbers grow with the severity of the outcome. */
+/** The more severe of two exit codes, which is the larger number. */
 export function worse(a: ExitCode, b: ExitCode): ExitCode {
   return a > b ? a : b
 }

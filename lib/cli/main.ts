@@ -13,10 +13,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.stderr.write(`tilework: ERR_IO: ${error.message} (stdout)\n`)
   process.exit(EXIT.io)
 })
-// Without a reader of stderr errors cannot be printed; the work must not suffer.
+// If nobody reads stderr, errors cannot be printed, but the work must continue.
 process.stderr.on('error', () => undefined)
 
-// SIGBREAK is Ctrl+Break of Windows, and SIGHUP there the end of its console window.
+// On Windows SIGBREAK is Ctrl+Break, and SIGHUP means that the console window is closed.
 for (const signal of [
   'SIGINT',
   'SIGTERM',

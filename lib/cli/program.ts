@@ -1,4 +1,4 @@
-/** The program with its commands, each loaded when it is called. Help of the program itself loads them all. */
+/** The program with its commands. A command is loaded when it is called; the program's own help loads all of them. */
 import { Command, CommanderError } from 'commander'
 import { TileworkError } from '../index.js'
 import { PACKAGE_VERSION } from '../package_version.js'
@@ -15,7 +15,7 @@ Examples:
 
 "tilework COMMAND --help" has examples for each command.
 Exit codes: 0 no error, 1 findings of severity error or differences, 2 not readable as any known format,
-64 wrong use, 70 a fault of tilework itself or of its installation, 74 input or output error, 130 cancelled.`
+64 wrong usage, 70 a fault of tilework itself or of its installation, 74 input or output error, 130 cancelled.`
 
 /** Adds a command to the program. `finish` takes the exit code of a command that did not throw. */
 type AddCommand = (program: Command, terminal: Terminal, finish: (code: ExitCode) => void) => void
@@ -49,20 +49,20 @@ export async function runProgram(argv: readonly string[], terminal: Terminal): P
         exitCode = code
       })
     }
-    await program.parseAsync(withoutVainHelp(argv), { from: 'user' })
+    await program.parseAsync(dropUnknownHelpTarget(argv), { from: 'user' })
     return exitCode
   } catch (error) {
     return fail(error, argv, terminal)
   }
 }
 
-/** Anything but the name of a command may need the names and summaries of all: help, and advice for a typo. */
+/** Arguments other than a known command need all commands: for help, and for suggestions after a typo. */
 function neededCommands([name = '']: readonly string[]): (() => Promise<AddCommand>)[] {
   return Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]!] : Object.values(COMMANDS)
 }
 
-/** Commander prints the general help for `help NAME` of an unknown command; without `help` it names the nearest one. */
-function withoutVainHelp(argv: readonly string[]): readonly string[] {
+/** For `help NAME` with an unknown command, commander prints the general help; without `help` it suggests the nearest command. */
+function dropUnknownHelpTarget(argv: readonly string[]): readonly string[] {
   const [help, name] = argv
   if (help !== 'help' || name === undefined || name.startsWith('-') || Object.hasOwn(COMMANDS, name))
     return argv
@@ -94,7 +94,7 @@ function createProgram(terminal: Terminal): Command {
 function fail(error: unknown, argv: readonly string[], terminal: Terminal): ExitCode {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return EXIT.ok
-    // Without a command commander has printed the help.
+    // If no command is given, commander has printed the help already.
     if (error.code === 'commander.help') return EXIT.usage
   }
   const failure = error instanceof CommanderError ? wrongUse(error, argv) : error
@@ -112,7 +112,7 @@ function wrongUse(error: CommanderError, [command = '']: readonly string[]): Til
   return new TileworkError('ERR_ARGUMENT', `${sentence}; see "${help}".`, { cause: error })
 }
 
-/** Arguments that cannot be parsed may still ask for errors in JSON. */
+/** Detects --json without the parser, for errors in the arguments themselves. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf('--')
   return argv.slice(0, end === -1 ? argv.length : end).includes('--json')

@@ -128,8 +128,8 @@ it.each([
   [['--to', 'q4,fp16', '-o', 'x.onnx'], '--out-dir'],
   [['--to', 'q4', '-o', 'x.onnx', '--block-size', '24'], 'power of two'],
   [['--to', 'fp16', '-o', 'weights.safetensors'], 'must end in .onnx'],
-  [['--to', 'q4', '--dry-run', '--exclude', 'MatMull'], '--exclude "MatMull" names no node of the model'],
-  [['--to', 'fp16', '--dry-run', '--block-node', 'nope'], '--block-node "nope" names no node'],
+  [['--to', 'q4', '--dry-run', '--exclude', 'MatMull'], '--exclude: the model has no node "MatMull"'],
+  [['--to', 'fp16', '--dry-run', '--block-node', 'nope'], '--block-node: the model has no node "nope"'],
   [['--to', 'fp16', '--dry-run', '--block-op', 'matmul'], 'did you mean "MatMul"?'],
 ])('refuses %j', async (flags, word) => {
   const { code, stderr } = await runCli(['compress', MODEL, ...flags])
@@ -167,7 +167,7 @@ it('quantizes activations too with ranges from a file', async () => {
   file.close()
   const wrong = await runCli(['compress', MODEL, '--to', 'q4', '--ranges', ranges, '-o', output])
   expect(wrong.code).not.toBe(0)
-  expect(wrong.stderr).toContain('--ranges is for --to qdq.')
+  expect(wrong.stderr).toContain('--ranges needs --to qdq.')
 })
 
 it('prints the error of each weight, worst first', async () => {

@@ -344,7 +344,7 @@ describe('convert', () => {
   it('names an undo file without commands', async () => {
     const undo = inFolder('undo.sh')
     const args = ['convert', IMAGE, inFolder('half.npz'), '--dtype', 'float16', '--undo', undo]
-    const note = `tilework: ${undo} is empty: no change of layout needs a command to undo it.\n`
+    const note = `tilework: ${undo} is empty: there is no change of layout that needs an undo command.\n`
     expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: note })
     expect(readFileSync(undo, 'utf8')).toBe('')
     const full = await runCli([...args, '--layout', 'b_fs_yx_fsv16'])

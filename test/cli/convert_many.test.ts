@@ -292,7 +292,7 @@ describe('outputs', () => {
     expect(readFileSync(undo, 'utf8').match(/^tilework convert .*$/gm)).toHaveLength(2)
     const lost = await runCli([...args, '--no-manifest'])
     expect(lost).toMatchObject({ code: 0, stdout: '' })
-    expect(lost.stderr).toContain('Nothing keeps the 2 commands that undo the run; --undo FILE writes them.')
+    expect(lost.stderr).toContain('The 2 commands that undo the run are not stored anywhere; --undo FILE writes them.')
     const told = await runCli(args, { isTTY: true })
     expect(told.stdout).toBe('')
     expect(told.stderr).toContain('a run with --undo FILE writes 2 commands.')
@@ -313,7 +313,7 @@ describe('outputs', () => {
       '--undo',
       undo,
     ]
-    const note = `tilework: ${undo} is empty: no change of layout needs a command to undo it.\n`
+    const note = `tilework: ${undo} is empty: there is no change of layout that needs an undo command.\n`
     const { code, stdout, stderr } = await runCli(args)
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr.slice(0, note.length)).toBe(note)

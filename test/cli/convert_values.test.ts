@@ -82,7 +82,7 @@ describe('a cast that destroys values', () => {
     expect(stderr).toContain('weights.safetensors: 2 tensors lose values as int8: ')
     expect(stderr).toContain('"small" (all 3 become 0)')
     expect(stderr).toContain('"large" (1 of 3 are out of range)')
-    expect(stderr).toContain('; --quantize int8 keeps them as codes with scales.\n')
+    expect(stderr).toContain('; --quantize int8 stores quantized values with scales instead.\n')
     const { losses } = await runJson<{ losses: TensorLosses[] }>([
       'convert',
       input,
@@ -108,7 +108,7 @@ describe('a cast that destroys values', () => {
     model.replaceConstant('conv/b', tensor(Float32Array.of(1e6, 1)) as DenseTensor)
     await save(inFolder('model.tmfile'), model)
     const args = ['convert', inFolder('model.tmfile'), inFolder('half.tmfile'), '--dtype', 'float16']
-    expect((await runCli(args)).stderr).toContain('"conv/b" (1 of 2 are out of range); --quantize int8 keeps')
+    expect((await runCli(args)).stderr).toContain('"conv/b" (1 of 2 are out of range); --quantize int8 stores')
   })
 })
 

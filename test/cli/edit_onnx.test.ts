@@ -203,8 +203,8 @@ describe('edit of an ONNX model', () => {
     expect(changes).toEqual([
       '1 equal initializer removed',
       'metadata note is a=b',
-      'operator set 17 converted to 18: 0 nodes rewritten',
-      'operator set com.example has version 2',
+      'opset 17 converted to 18: 0 nodes rewritten',
+      'opset com.example has version 2',
     ])
     expect([...file.onnx!.metadata]).toEqual([['note', 'a=b']])
     expect([...file.onnx!.opsetImports]).toEqual([
@@ -215,7 +215,7 @@ describe('edit of an ONNX model', () => {
 
   it('sets the version alone of a named operator set', async () => {
     const { changes, file } = await edited('--opset', 'ai.onnx=12')
-    expect(changes).toEqual(['operator set ai.onnx has version 12'])
+    expect(changes).toEqual(['opset ai.onnx has version 12'])
     expect([...file.onnx!.opsetImports]).toEqual([['', 12]])
     const { code, stderr } = await runCli(['edit', MODEL, '--opset', '12', '-o', inFolder('down.onnx')])
     expect([code, stderr]).toEqual([64, expect.stringContaining('cannot be converted down to 12')])
@@ -253,7 +253,7 @@ describe('edit of an ONNX model', () => {
     ])
     const unknown = await run()
     expect(unknown.stderr).toContain(
-      'such as "fc.biases"; did you mean "fc.bias"? --force leaves out such tensors.',
+      'such as "fc.biases"; did you mean "fc.bias"? --force skips such tensors.',
     )
     expect(existsSync(output)).toBe(false)
     expect(await run('--force')).toMatchObject({ code: 0 })
@@ -284,7 +284,7 @@ describe('edit of an ONNX model', () => {
   it('notes a type that the nodes may refuse', async () => {
     const weights = inFolder('wide.npz')
     await save(weights, [tensor(Float64Array.of(7, 8), { name: 'fc.bias' })])
-    const note = 'tilework: fc.bias was float32: nodes that take it may refuse float64.\n'
+    const note = 'tilework: fc.bias was float32: its consumers may refuse float64.\n'
     for (const option of [
       ['--weights', weights],
       ['--replace-constant', `fc.bias=${weights}`],

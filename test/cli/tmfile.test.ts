@@ -188,7 +188,7 @@ describe('edit', () => {
     const report = await runJson<EditReport>(['edit', inFolder(name), ...args, '-o', out])
     const errors = (await check(out, { level: 'strict' })).filter(({ severity }) => severity === 'error')
     // A note of the command names nodes of mixed types.
-    const isMixed = report.notes.some((note) => note.includes('Types go by whole models'))
+    const isMixed = report.notes.some((note) => note.includes('assumes one dtype for the model'))
     expect(errors.filter(({ code }) => !isMixed || code !== 'ERR_DTYPE')).toEqual([])
     expect(errors.some(({ code }) => code === 'ERR_DTYPE')).toBe(isMixed)
     return { report, file: await open(out) }
@@ -325,8 +325,8 @@ describe('edit', () => {
     [['--set-input', 'pixels=1,3,4,4'], 'The graph has no tensor "pixels"; inputs: "data".'],
     [['--set-input', 'conv=1'], 'Tensor "conv" is not an input of the graph; inputs: "data".'],
     [['--metadata', 'a=b'], '--metadata edits ONNX models only: a tmfile has no metadata'],
-    [['--opset', '3'], '--opset edits ONNX models only: a tmfile has no operator sets'],
-    [['--optimize'], '--optimize edits ONNX models only: its passes know the operators of ONNX'],
+    [['--opset', '3'], '--opset edits ONNX models only: a tmfile has no opsets'],
+    [['--optimize'], '--optimize edits ONNX models only: its passes are for ONNX operators'],
     [['--set-type', 'conv=float32'], '--set-type edits ONNX models only'],
   ])('%j is refused with advice', async (args, advice) => {
     const { code, stderr } = await runCli(['edit', small, ...args, '-o', inFolder('refused.tmfile')])
@@ -395,7 +395,7 @@ describe('edit', () => {
     const { file, report } = await edited(['--fill-weights', 'zeros'], 'shapes.tmfile')
     expect(report.changes).toEqual([
       '2 constants filled from zeros',
-      'constant target describes a shape and stays without values',
+      'constant target describes a shape and was not filled',
     ])
     expect(file.dense('target').hasData).toBe(false)
     expect([...(await file.dense('conv/b').toTypedArray())]).toEqual([0, 0])

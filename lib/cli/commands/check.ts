@@ -1,4 +1,4 @@
-/** `tilework check FILE…`: all violations of the rules of a file's format. */
+/** `tilework check FILE…`: reports all violations of a file format's rules. */
 import { type Command, Option } from 'commander'
 import { check as checkInput, type Finding, type Level } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
@@ -27,20 +27,20 @@ Examples:
   curl -s https://example.org/model.onnx | tilework check -
 
 A file may be a pattern in quotes: *, **, ?, […], {…,…}, !(…). For several files the last line, on stderr, counts them.
-Exit code 1 when a finding is an error or a tensor cannot be read, 2 when a file is of no known format; of several files the highest.`
+Exit code 1 if a finding is an error or a tensor cannot be read, 2 if the format of a file is unknown; for several files the highest.`
 
 export function addCheck(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('check')
-    .summary('find damage and violated rules in files')
+    .summary('find damage and format violations in files')
     .description(
-      'Checks files by the rules of their format, including costly checks, and prints one line per finding: severity, code, path (unless the message has it), @offset, message.',
+      'Checks files against the rules of their format, including costly rules, and prints one line per finding: severity, code, path (unless the message has it), @offset, message.',
     )
     .argument('<files...>', 'files of any known format, patterns in quotes, or - for stdin')
     .addOption(
       new Option(
         '--level <level>',
-        'lenient: only what is unsafe to read is an error; strict: every violated rule is one',
+        'lenient: only what is unsafe to read is an error; strict: every violation is an error',
       )
         .choices(['lenient', 'strict'])
         .default('lenient'),
@@ -77,7 +77,7 @@ export function check(
   return eachFile(work, terminal)
 }
 
-/** What a check found out about a file. */
+/** The outcome of a check of one file. */
 type Outcome = 'clean' | 'warnings' | 'errors' | 'unreadable'
 
 type Counts = Record<Outcome, number>
@@ -92,7 +92,7 @@ const EXIT_BY_OUTCOME: Readonly<Record<Outcome, ExitCode>> = {
 function outcomeOf(findings: readonly Finding[]): Outcome {
   if (findings.some(({ code }) => code === 'ERR_UNKNOWN_FORMAT')) return 'unreadable'
   if (findings.length === 0) return 'clean'
-  // A missing shard is a warning, as the others can be read, but the file is not whole.
+  // A missing shard is only a warning, because the other shards can be read; but the file is incomplete.
   const isFault = ({ severity, omitsTensor }: Finding): boolean =>
     severity === 'error' || omitsTensor === true
   return findings.some(isFault) ? 'errors' : 'warnings'

@@ -1,4 +1,4 @@
-/** `tilework compress MODEL --to fp16|q8|…`: makes an ONNX model smaller, and says what became what, and what stays and why. */
+/** `tilework compress MODEL --to fp16|q8|…`: makes an ONNX model smaller, and reports what changed, what did not, and why. */
 import { mkdir, readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -36,7 +36,7 @@ interface CompressChoice extends ReadChoice, KeepOldData {
   readonly json?: boolean
 }
 
-/** A protobuf message has less than 2 GiB; the graph needs some of it. */
+/** Most bytes of weights in the model file: protobuf messages are limited to 2 GiB, of which the graph needs a part. */
 const INTERNAL_BYTES = 2 ** 31 - 64 * 1024 * 1024
 
 const HELP = `
@@ -53,11 +53,11 @@ Examples:
   int8   q8 with int8 weights                          bnb4   weights in blocks of 4 bits (NF4)
   uint8  q8 with uint8 weights                         qdq    q4 with operators of ONNX alone
 
-With --out-dir names are as transformers.js looks for them: model_fp16.onnx, model_quantized.onnx, …
-A model of 2 GiB and more has its values in one file beside it: model_q4.onnx_data.
---tidy finds weights in Constant nodes, and behind Identity, Transpose, Reshape and Cast; it stores equal ones once.
---dry-run prints what would become what, and what stays and why; it writes nothing.
---sensitivity prints what each weight would lose, worst first, and writes nothing; --exclude leaves such a node out.
+With --out-dir the file names are those that transformers.js expects: model_fp16.onnx, model_quantized.onnx, …
+The values of a model of 2 GiB or more are written to one file beside it: model_q4.onnx_data.
+--tidy finds weights in Constant nodes, and behind Identity, Transpose, Reshape and Cast; it stores equal weights once.
+--dry-run prints what would change, and what would not and why; it writes nothing.
+--sensitivity prints the error of each weight, worst first, and writes nothing; --exclude skips such a node.
 --ranges makes qdq quantize activations, too: { "value": { "min": 0, "max": 1 } }, or onnxruntime's calibration cache.`
 
 export function addCompress(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
@@ -65,18 +65,18 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
     .command('compress')
     .summary('make an ONNX model smaller: float16, 8 bits, 4 bits')
     .description(
-      'Writes an ONNX model with smaller weights. Its graph is kept, and changed where types need it.',
+      'Writes an ONNX model with smaller weights. Its graph changes only where the new types require it.',
     )
     .argument('<file>', 'an ONNX model')
     .addOption(
-      new Option('--to <names…>', `what to make: ${TARGET_NAMES.join(', ')}`)
+      new Option('--to <names…>', `target formats: ${TARGET_NAMES.join(', ')}`)
         .makeOptionMandatory()
         .argParser(collectTarget),
     )
-    .option('-o, --output <file>', 'where to write it, for one --to')
+    .option('-o, --output <file>', 'output file, for a single --to')
     .option(
       '--out-dir <dir>',
-      'write each --to into this folder, created if necessary, under the names of transformers.js',
+      'write each --to into this folder, created if necessary, with the file names of transformers.js',
     )
   addFloat16Options(command)
   addQuantizationOptions(command)
@@ -84,9 +84,9 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
     .option(...KEEP_OLD_DATA)
     .option(
       '--tidy',
-      'first remove Identity and Dropout, fold Transpose and the like into weights, drop what is unused',
+      'first remove Identity and Dropout, fold Transpose and the like into weights, remove unused nodes',
     )
-    .option('--dry-run', 'print what would be done, and write nothing')
+    .option('--dry-run', 'print what would change, and write nothing')
     .option('--sensitivity', 'print the error of each weight, and write nothing')
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
@@ -95,7 +95,7 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
 
 function addFloat16Options(command: Command): void {
   command
-    .option('--no-keep-io', 'inputs and outputs become float16, too')
+    .option('--no-keep-io', 'convert inputs and outputs to float16, too')
     .option('--block-op <name>', 'operator that stays float32; may be repeated', collect)
     .option('--block-node <name>', 'node that stays float32; may be repeated', collect)
 }
@@ -107,17 +107,17 @@ function addQuantizationOptions(command: Command): void {
       'weights that share a scale: a power of two from 16',
       wholeNumber('--block-size'),
     )
-    .option('--asymmetric', 'blocks with zero points')
+    .option('--asymmetric', 'quantize blocks with zero points')
     .option(
       '--accuracy-level <n>',
-      'least precision inside MatMulNBits, 0 to 4',
+      'lowest precision inside MatMulNBits, 0 to 4',
       wholeNumber('--accuracy-level'),
     )
     .option('--gather', 'quantize tables of Gather, too')
     .option('--per-channel', '8 bits: one scale per column')
     .option('--reduce-range', '8 bits: one bit less, for x86 without VNNI')
     .option('--exclude <name>', 'node that is not quantized; may be repeated', collect)
-    .option('--ranges <file>', 'qdq: JSON with ranges of values, by which activations are quantized, too')
+    .option('--ranges <file>', 'qdq: JSON with ranges of activations, which are then quantized, too')
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {
@@ -144,7 +144,7 @@ function wholeNumber(flag: string): (text: string) => number {
   }
 }
 
-/** A name that no node has is a typing error: what it should protect would be changed. */
+/** Refuses unknown node names: a misspelt node would silently be converted. */
 function refuseUnknownNodes(model: OnnxModel, { exclude = [], blockNode = [] }: CompressChoice): void {
   const wanted = [
     ...exclude.map((name) => ['--exclude', name]),
@@ -154,7 +154,7 @@ function refuseUnknownNodes(model: OnnxModel, { exclude = [], blockNode = [] }: 
   const known = new Set([...model.graphs()].flatMap(({ nodes }) => nodes.map(({ name }) => name)))
   for (const [flag, name] of wanted as [string, string][]) {
     if (known.has(name)) continue
-    const message = `${flag} ${JSON.stringify(name)} names no node of the model${didYouMean(name, known)}`
+    const message = `${flag}: the model has no node ${JSON.stringify(name)}${didYouMean(name, known)}`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
 }
@@ -182,7 +182,7 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
         ...(await compressOne(file.onnx, to, output, { ...choice, values: ranges }, terminal)),
       }
       reports.push(report)
-      // At once: the next target may be refused, and what is written must not go unsaid.
+      // Printed at once: if the next target is refused, the written file must still be reported.
       if (!choice.json) terminal.stdout.write(formatReport(report, terminal))
     }
   } finally {
@@ -199,7 +199,7 @@ interface FullChoice extends CompressChoice {
 
 async function rangesOf({ ranges, to }: CompressChoice): Promise<ValueRanges | undefined> {
   if (ranges === undefined) return undefined
-  if (!to.includes('qdq')) refuse('--ranges is for --to qdq.')
+  if (!to.includes('qdq')) refuse('--ranges needs --to qdq.')
   const text = await readFile(ranges, 'utf8')
   try {
     return JSON.parse(text) as ValueRanges
@@ -216,7 +216,7 @@ async function printErrors(
 ): Promise<void> {
   const { blockSize, asymmetric, perChannel, reduceRange } = choice
   const errors = await weightErrors(model, {
-    // Ranges make qdq static int8.
+    // With ranges, qdq is static int8 quantization.
     form: to === 'qdq' && choice.ranges !== undefined ? 'int8' : TARGETS[to].form,
     ...(blockSize !== undefined && { blockSize }),
     ...(asymmetric && { symmetric: false }),
@@ -239,10 +239,12 @@ function outputsOf(
     refuse('-o and --out-dir both name the output; use one of them.')
   if (output !== undefined && names.length > 1) refuse('Several --to need --out-dir.')
   if (output !== undefined && !/\.onnx$/i.test(output)) {
-    refuse(`-o ${output} must end in .onnx: compress keeps the graph. The weights alone: tilework convert.`)
+    refuse(
+      `-o ${output} must end in .onnx: compress keeps the graph. Use tilework convert for the weights alone.`,
+    )
   }
   if (output !== undefined) return [[names[0]!, output]]
-  if (outDir === undefined) refuse('Name the output with -o FILE or --out-dir DIR, or ask for --dry-run.')
+  if (outDir === undefined) refuse('Name the output with -o FILE or --out-dir DIR, or use --dry-run.')
   const stem = basename(input, extname(input))
   return names.map((name) => [name, join(outDir, `${stem}${TARGETS[name].suffix}.onnx`)])
 }

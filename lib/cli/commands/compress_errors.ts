@@ -1,16 +1,16 @@
-/** `compress --sensitivity`: the errors of weights as a table with a bar for each. */
+/** `compress --sensitivity`: a table of the quantization errors of weights, with a bar for each. */
 import type { WeightError } from '../../onnx.js'
 import { printable } from '../text/printable.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
 
 const BAR_WIDTH = 20
-/** Decibels of the longest bar, at least, so that small differences look small: 6 decibels are twice the error. */
+/** The longest bar stands for at least this many decibels, so that small differences look small; 6 dB are twice the error. */
 const LEAST_SPAN = 6
 /** Blocks of one to eight eighths. */
 const EIGHTHS = '▏▎▍▌▋▊▉█'
 
-/** Worst weight first. A bar is as long as the decibels that a weight is below the best of those that change. */
+/** Worst weight first. The length of a bar is the difference in decibels to the best weight that changes. */
 export function errorTable(to: string, errors: readonly WeightError[], { colors, width }: Terminal): string {
   if (errors.length === 0) return `${to}: no weight would change\n`
   const finite = errors.map(({ sqnr }) => sqnr).filter(Number.isFinite)

@@ -1,4 +1,4 @@
-/** What `compress` prints of a target: sizes, what stays, and for a dry run every weight and every node that stays. */
+/** The report of `compress` on a target: sizes and number of unchanged nodes; for a dry run every weight and unchanged node. */
 import type { CompressReport, OptimizeChange } from '../../onnx.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { printable } from '../text/printable.js'
@@ -9,13 +9,13 @@ import { TARGETS, type TargetName } from './compress_targets.js'
 export interface TargetReport extends CompressReport {
   readonly input: string
   readonly to: TargetName
-  /** What `--tidy` changed first. */
+  /** Changes by `--tidy`. */
   readonly tidied?: readonly OptimizeChange[]
   /** Absent for a dry run. */
   readonly output?: string
 }
 
-/** A summary; for a dry run with tables of weights and of nodes that stay. */
+/** A summary; for a dry run also tables of weights and of unchanged nodes. */
 export function formatReport(report: TargetReport, terminal: Terminal): string {
   const { input, to, output, bytesBefore, bytesAfter } = report
   const end = output === undefined ? to : `${to}, ${printable(output)}`
@@ -35,7 +35,7 @@ function tidyLine({ tidied = [] }: TargetReport): string {
   return done.length > 0 ? `tidied: ${done.join(', ')}\n` : ''
 }
 
-/** Why the result is as large as the model, and what may help. */
+/** The reason why nothing changed, and advice. */
 function unchangedLine({ to, tidied, nodes, tensors }: TargetReport): string {
   if (tensors.length > 0 || nodes.some((node) => node.to !== undefined)) return ''
   const advice =

@@ -1,4 +1,4 @@
-/** What `compress --to` makes: the steps and the suffix of the file, as transformers.js names them. */
+/** The targets of `compress --to`: their steps, and the file suffix that transformers.js uses. */
 import type {
   CompressReport,
   OnnxModel,
@@ -23,10 +23,10 @@ type Step = (model: OnnxModel, options: TargetOptions) => Promise<CompressReport
 
 interface Target {
   readonly suffix: string
-  /** What weights become, for their errors. */
+  /** Form of the quantized weights, for `--sensitivity`. */
   readonly form: WeightErrorOptions['form']
   readonly steps: readonly Step[]
-  /** What a model lacks that it does not change; completes "the model has no …". */
+  /** What a model lacks if the target changes nothing; completes "the model has no …". */
   readonly wants: string
 }
 
@@ -46,7 +46,7 @@ const codes =
   (model, { dynamic }) =>
     quantizeDynamic(model, { ...preset, ...dynamic })
 
-/** With ranges of values, activations become codes, too. */
+/** With ranges, activations are quantized, too. */
 const standard: Step = (model, options) =>
   options.static ? quantizeStatic(model, options.static) : blocks({ format: 'qdq' })(model, options)
 
@@ -65,7 +65,7 @@ export type TargetName = keyof typeof TARGETS
 
 export const TARGET_NAMES = Object.keys(TARGETS) as TargetName[]
 
-/** Changes the model by all steps of a target. The report adds up theirs. */
+/** Applies all steps of a target to the model. The report is the sum of the reports of the steps. */
 export async function compressTo(
   model: OnnxModel,
   name: TargetName,

@@ -1,6 +1,6 @@
 /**
- * `tilework convert`: selects tensors, states their present layout (`--from-layout`), reorders and casts them, and writes
- * them. Prints the command that undoes the change of layout, which the file format may not be able to store.
+ * `tilework convert`: selects tensors, declares their current layout (`--from-layout`), reorders, casts and writes them. Prints
+ * the command that undoes a change of layout, because the file format may not be able to store the layout.
  */
 import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
@@ -59,24 +59,24 @@ Examples:
 
 Numbers are separated by commas; "scalar" or an empty list is a shape without axes. With
 --from-layout alone the output is in row-major order. After a change of layout the command that
-undoes it is printed, or with --undo written to a file. OUT may be IN.
+undoes it is printed, or written to a file with --undo. OUT may be the same file as IN.
 
---quantize writes the codes of each tensor of floats, and beside them NAME_scale and NAME_zero_point.
-Scalars and vectors stay as they are unless --tensor names them.
+--quantize writes quantized values for each float tensor, and beside them NAME_scale and NAME_zero_point.
+Scalars and vectors are not quantized unless --tensor names them.
 
 Many files: quoted patterns support * ** ? [a-z] {a,b} and !(a); an existing path is never a
-pattern. An output has the name of its input; for a matched file, its path below the part of the
-pattern without wildcards. --base DIR keeps the path below DIR for every input. Two inputs with
-the same output are an error. Finished files are recorded in DIR/.tilework-manifest.jsonl, and the
-next run skips them while input, output and options are the same. Commands that undo the run are
-not printed: --undo writes them to a file, also those of skipped files. The exit code is the highest
-of all files. JSON has one line per file, then a line with the summary. A single IN without these
-options is always converted, and not recorded.`
+pattern. An output has the name of its input; a file that matches a pattern keeps its path below the
+part of the pattern without wildcards. --base DIR keeps the path below DIR for every input. Two
+inputs with the same output are an error. Finished files are recorded in
+DIR/.tilework-manifest.jsonl, and the next run skips them while input, output and options are
+unchanged. Undo commands are not printed: --undo writes them to a file, for skipped files too. The
+exit code is the highest of all files. JSON has one line per file, then a line with the summary. A
+single IN without these options is always converted, and not recorded.`
 
 const numbers = (flags: string, description: string): Option =>
   new Option(`${flags} <n,n,…>`, description).argParser(numberList(flags))
 
-/** `2/8` is the second of eight parts; `auto` and `auto/8` ask the scheduler which it is. The library checks the range. */
+/** `2/8` is the second of eight shards; `auto` and `auto/8` take it from the job scheduler. The library checks the range. */
 function parseShard(text: string): Shard {
   const [isAuto, of] = /^auto(?:\/(\d{1,7}))?$/.exec(text) ?? []
   if (isAuto !== undefined) return schedulerShard(of === undefined ? {} : { count: Number(of) })
@@ -130,8 +130,10 @@ function addTensorOptions(command: Command): void {
     )
     .option('--from-layout <name>', 'layout of the stored elements; needs --shape')
     .addOption(numbers('--shape', 'logical shape of the tensors, with --from-layout'))
-    .addOption(numbers('--pad-lower', 'padding before each axis, of --layout, else of --from-layout'))
-    .addOption(numbers('--pad-upper', 'padding after each axis, of --layout, else of --from-layout'))
+    .addOption(
+      numbers('--pad-lower', 'padding before each axis, of --layout, or without it of --from-layout'),
+    )
+    .addOption(numbers('--pad-upper', 'padding after each axis, of --layout, or without it of --from-layout'))
     .addOption(numbers('--from-pad-lower', 'padding before each axis, of --from-layout'))
     .addOption(numbers('--from-pad-upper', 'padding after each axis, of --from-layout'))
     .option(
@@ -144,24 +146,27 @@ function addTensorOptions(command: Command): void {
         'weights',
       ]),
     )
-    .option('--format <name>', 'file format to write (default: by the extension of OUT, else as IN)')
+    .option(
+      '--format <name>',
+      'file format to write (default: by the extension of OUT, otherwise the format of IN)',
+    )
     .option('--weights-only', 'write the weights of a model without its graph')
     .addOption(
       new Option(
         '--input-shape <input=n,n,…>',
-        'shape of an input, where a graph becomes one of another format; may be repeated',
+        'shape of a graph input, for conversions of a graph to another format; may be repeated',
       ).argParser(collectStaticShape),
     )
     .addOption(
       new Option(
         '--batch <n>',
-        'first extent of every input there; an ONNX model of a tmfile also takes a name',
+        'batch size: the first dimension of every graph input; for tmfile to ONNX also a name',
       ).argParser(parseBatch),
     )
     .addOption(
       new Option(
         '--quantized <form>',
-        'a graph of a quantized model: keep its integers, or dequantize (default: keep)',
+        'quantized graphs: keep the quantized values, or dequantize (default: keep)',
       ).choices(['keep', 'dequantize']),
     )
     .option(...KEEP_OLD_DATA)
@@ -169,19 +174,19 @@ function addTensorOptions(command: Command): void {
     .addOption(
       new Option(
         '--quantize <type>',
-        'codes with scales from the values: int8, int8:AXIS (a scale per index) or int8:block=32 (per block of the last axis)',
+        'quantize, with scales computed from the values: int8, int8:AXIS (a scale per index) or int8:block=32 (per block of the last axis)',
       ).argParser(parseQuantize),
     )
     .option(
       '--dtype <name>',
-      'element type to write: its name, a short one such as bf16, or a block type of GGUF such as q8_0',
+      'dtype to write: a name, an alias such as bf16, or a block type of GGUF such as q8_0',
       parseDtype,
     )
 }
 
 function addManyOptions(command: Command): void {
   command
-    .option('--out-dir <dir>', 'write to this folder, under the name of the input; created if necessary')
+    .option('--out-dir <dir>', 'write into this folder, with the name of the input; created if necessary')
     .option('--base <dir>', 'keep the path of each input below this folder')
     .option('--stdin', 'read a list of inputs from stdin, one per line; same as the input -')
     .option('-0, --null', 'paths in the list end with NUL, as find -print0 writes them')
@@ -194,10 +199,10 @@ function addManyOptions(command: Command): void {
     .addOption(
       new Option(
         '--shard <i/n>',
-        'convert every n-th file of the sorted list, starting with the i-th; auto: as the scheduler has numbered this process',
+        'convert every n-th file of the sorted list, starting with the i-th; auto: take i and n from the job scheduler',
       ).argParser(parseShard),
     )
-    .option('--manifest <file>', 'record finished files here instead of in the folder of outputs')
+    .option('--manifest <file>', 'record finished files in this file instead of in the output folder')
     .option('--no-manifest', 'record nothing and skip nothing')
     .option('--force', 'convert finished files again')
     .option(
@@ -207,19 +212,19 @@ function addManyOptions(command: Command): void {
     .option('--queue-name <name>', 'name of the queue on that server (default: tilework)')
     .option(
       '--attempts <n>',
-      'attempts of a file whose failure may pass (default: 5)',
+      'attempts of a file after transient failures (default: 5)',
       wholeNumber('--attempts'),
     )
     .option(
       '--priority <n>',
-      'with --queue: from 1, taken first; without one, before all that have one',
+      'with --queue: 1 is taken first; files without a priority are taken before all others',
       wholeNumber('--priority'),
     )
     .addOption(metricsOption('the run lasts'))
   refuseBoth(command, 'manifest', 'no-manifest')
 }
 
-/** The last one of a flag and its negation would win silently, which hides a mistake in a script. */
+/** Refuses a flag together with its negation: the last one would win silently, which hides a mistake in a script. */
 function refuseBoth(command: Command, one: string, other: string): void {
   const given = new Set<string>()
   for (const name of [one, other]) {
@@ -267,7 +272,7 @@ const URL_START = /^[a-z][a-z0-9+.-]+:\/\//i
 async function isManyRun(paths: readonly string[], flags: ConvertFlags): Promise<boolean> {
   const [only] = paths
   if (only === undefined || paths.length > 1 || only === '-' || manyFlags(flags).length > 0) return true
-  // Names of other machines are listed and reported as those of many files are.
+  // URLs are listed and reported as in a run over many files.
   if ([only, flags.outDir ?? ''].some((name) => URL_START.test(name))) return true
   return !(await isThere(only)) && isPattern(only)
 }

@@ -1,4 +1,4 @@
-/** `tilework convert IN… --out-dir DIR`: many files in one process, each reported when it ends. */
+/** `tilework convert IN… --out-dir DIR`: many files in one process, each reported when it is finished. */
 import {
   type ConvertInput,
   type ConvertInputs,
@@ -85,7 +85,7 @@ export async function convertMany(
   return report.finish()
 }
 
-/** How inputs are opened is a choice of each worker. */
+/** Drops the options for opening inputs, which each worker sets itself. */
 async function convertByWorkers(
   inputs: ConvertInputs,
   options: Omit<ConvertQueuedOptions, 'queue'>,
@@ -101,7 +101,7 @@ async function convertByWorkers(
   })
 }
 
-/** The arguments, then the list on stdin where one is asked for. */
+/** The inputs: the arguments, then the list on stdin if requested. */
 function inputsOf(
   paths: readonly string[],
   { stdin: isList, null: isNulEnded }: ManyFlags,
@@ -114,7 +114,8 @@ function inputsOf(
     }
     return paths
   }
-  if (!stdin) throw new TileworkError('ERR_ARGUMENT', 'The list of inputs needs a stdin, and there is none.')
+  if (!stdin)
+    throw new TileworkError('ERR_ARGUMENT', 'The list of inputs needs stdin, which is not available.')
   const list = readPathList(stdin(), { nul: isNulEnded === true })
   return concatenate(
     paths.filter((path) => path !== '-'),
@@ -130,7 +131,7 @@ async function* concatenate(
   yield* list
 }
 
-/** Prints each file when it ends, and the sums at the end. */
+/** Prints each finished file, and the totals at the end. */
 class ManyReport {
   readonly #flags: ManyFlags
   readonly #terminal: Terminal
@@ -160,7 +161,9 @@ class ManyReport {
 
   damagedManifest(path: string, lines: readonly number[]): void {
     const count = `${formatCount(lines.length, 'line')} that cannot be read`
-    this.#print(`${path} has ${count}, the first is line ${lines[0]}; their files are converted again.`)
+    this.#print(
+      `${path} has ${count}, the first is line ${lines[0]}; the files of these lines are converted again.`,
+    )
   }
 
   fileEnded(outcome: FileOutcome): void {
@@ -176,7 +179,7 @@ class ManyReport {
       this.#printLosses(input, outcome.losses)
     }
     if (this.#flags.json) this.#printLine(outcomeJson(outcome))
-    // For skipped files as well, so that every run has all undo commands.
+    // Skipped files are included, so that every run writes all undo commands.
     if (outcome.status !== 'failed' && outcome.undo.length > 0) {
       this.#undoCommands += outcome.undo.length
       this.#undo?.add(undoCommands(output, outcome.undo))
@@ -190,7 +193,7 @@ class ManyReport {
     this.#bar.aside(() => printError(failure, this.#terminal, outcome.input))
   }
 
-  /** Prints the first findings of the run in full: a tensor that was left out must not be hidden in a number. */
+  /** Prints the first findings of the run in full: an omitted tensor must not disappear in a count. */
   #printFindings(input: string, findings: readonly Finding[]): void {
     for (const finding of findings.slice(0, FINDINGS_IN_NOTICE - this.#findingsPrinted)) {
       this.#findingsPrinted++
@@ -198,7 +201,7 @@ class ManyReport {
     }
   }
 
-  /** Prints the losses of the first files; the others are counted. */
+  /** Prints the losses of the first files; the other files are only counted. */
   #printLosses(input: string, losses: readonly TensorLosses[]): void {
     const line = lossesLine(input, losses)
     if (line === undefined) return
@@ -207,7 +210,7 @@ class ManyReport {
     this.#bar.aside(() => this.#terminal.stderr.write(`tilework: ${line}\n`))
   }
 
-  /** True where the error of a run needs no report of its own: its file has one, or `finish` reports it. */
+  /** True where an error is reported already with its file, or will be reported by `finish`. */
   hasReported(error: unknown): boolean {
     return this.#progress !== undefined && (error === this.#lastError || this.#isCancelled())
   }
@@ -221,7 +224,7 @@ class ManyReport {
     this.#bar.stop()
   }
 
-  /** Prints the sums. */
+  /** Prints the totals. */
   finish(): ExitCode {
     if (!this.#progress) return this.#exitCode
     const isCancelled = this.#isCancelled()
@@ -270,14 +273,14 @@ class ManyReport {
     if (failed > 0 && left > 0 && !signal.aborted) {
       this.#print(`Stopped at a failure; ${formatCount(left, 'file')} not started. --keep-going continues.`)
     }
-    // Without a terminal too: it is what the log of a nightly run is read for. With --json stdout has the summary.
+    // Printed without a terminal too, for the logs of nightly runs. With --json the summary is on stdout.
     if (stderrIsTerminal || !this.#flags.json) {
       const others = `${skipped} skipped, ${failed} failed`
       stderr.write(`Wrote ${formatCount(written, 'file')}, ${formatBytes(byteLength)}; ${others}.\n`)
     }
   }
 
-  /** Where the undo commands are: too many for a terminal. */
+  /** Prints where the undo commands are; they are too many to print. */
   #printUndo(): void {
     if (this.#flags.json) return
     const note = this.#undo?.emptyNote()
@@ -287,9 +290,9 @@ class ManyReport {
     if (this.#undo) {
       if (this.#terminal.stderrIsTerminal) this.#print(`${this.#undo.path} has ${commands} to undo the run.`)
     } else if (this.#flags.manifest === false) {
-      this.#print(`Nothing keeps the ${commands} that undo the run; --undo FILE writes them.`)
+      this.#print(`The ${commands} that undo the run are not stored anywhere; --undo FILE writes them.`)
     } else if (this.#terminal.stderrIsTerminal) {
-      this.#print(`The manifest keeps what undoes the run; a run with --undo FILE writes ${commands}.`)
+      this.#print(`The manifest stores how to undo the run; a run with --undo FILE writes ${commands}.`)
     }
   }
 
@@ -307,7 +310,7 @@ function doneOf({ written, skipped, failed }: ConvertManyProgress): number {
   return written + skipped + failed
 }
 
-/** The error of a file, marked as the input's own where it could not be opened. */
+/** The error of a file, as an InputError where the file could not be opened. */
 function failureOf({ input, stage, error }: FileOutcome & { readonly status: 'failed' }): unknown {
   return stage === 'open' ? inputError(error, input) : error
 }

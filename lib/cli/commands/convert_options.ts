@@ -1,4 +1,4 @@
-/** The flags of `convert` as options of the library, and back as the command line that undoes a conversion. */
+/** Translates flags of `convert` to options of the library, and options back to the command that undoes a conversion. */
 import type {
   BlockDtype,
   Dtype,
@@ -24,7 +24,7 @@ export interface TensorFlags {
   readonly layout?: string
   readonly fromLayout?: string
   readonly shape?: readonly number[]
-  /** Padding of `layout` where it is given, else of `fromLayout`. */
+  /** Padding of `layout` if given, otherwise of `fromLayout`. */
   readonly padLower?: readonly number[]
   readonly padUpper?: readonly number[]
   readonly fromPadLower?: readonly number[]
@@ -42,7 +42,7 @@ export interface TensorFlags {
   readonly quantized?: 'keep' | 'dequantize'
 }
 
-/** The flags that only a run over many files has. */
+/** The flags that only runs over many files take. */
 export interface ManyFlags {
   readonly base?: string
   readonly stdin?: boolean
@@ -50,7 +50,7 @@ export interface ManyFlags {
   readonly jobs?: number
   readonly keepGoing?: boolean
   readonly shard?: Shard
-  /** False for none; undefined for the default path in the folder of outputs. */
+  /** False for no manifest; undefined for the default path in the output folder. */
   readonly manifest?: string | false
   readonly force?: boolean
   /** URL of a queue, whose workers convert the files. */
@@ -58,16 +58,16 @@ export interface ManyFlags {
   readonly queueName?: string
   readonly attempts?: number
   readonly priority?: number
-  /** Where counts of the run can be read. */
+  /** Where Prometheus can read the counts of the run. */
   readonly metrics?: MetricsOptions
 }
 
 export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice {
   readonly outDir?: string
-  /** Path of the file that takes the commands that undo the conversion. */
+  /** Path of the file to which the undo commands are written. */
   readonly undo?: string
   readonly json?: boolean
-  /** Of one file. */
+  /** For a single file only. */
   readonly explain?: boolean
 }
 
@@ -95,15 +95,15 @@ export function manyFlags(flags: ManyFlags): string[] {
 }
 
 /**
- * Refuses flags that mean nothing together. The library checks the same of its options; here the flags are named, and
- * `--pad-lower` and `--pad-upper` stand for two options each.
+ * Refuses invalid combinations of flags. The library checks the same rules, but its errors name options instead of flags, and
+ * `--pad-lower` and `--pad-upper` correspond to two options each.
  *
  * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME
  */
 export function checkFlags(flags: ConvertFlags): void {
   const { layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper, as } = flags
   if (fromLayout !== undefined && shape === undefined) {
-    refuse('--from-layout needs --shape: the stored elements do not have the logical shape.')
+    refuse('--from-layout needs --shape: the file does not contain the logical shape.')
   }
   if (fromLayout === undefined && (shape ?? fromPadLower ?? fromPadUpper) !== undefined) {
     refuse('--shape, --from-pad-lower and --from-pad-upper need --from-layout.')
@@ -129,7 +129,7 @@ export function checkFlags(flags: ConvertFlags): void {
   if (flag !== undefined) refuse(`${flag} needs --out-dir.`)
 }
 
-/** What each worker decides for its machine, with the value that says nothing. */
+/** Flags that each worker sets for its machine, with their default values. */
 const WORKER_FLAGS = [
   ['jobs', '--jobs', undefined],
   ['device', '--device', undefined],
@@ -146,7 +146,7 @@ function checkQueueFlags(flags: ConvertFlags): void {
     refuse('--queue-name, --attempts and --priority need --queue.')
   }
   const set = WORKER_FLAGS.find(([name, , silent]) => flags[name] !== undefined && flags[name] !== silent)
-  if (set) refuse(`${set[1]} is a choice of each worker: give it to "tilework worker".`)
+  if (set) refuse(`${set[1]} is an option of each worker: pass it to "tilework worker".`)
 }
 
 function refuse(message: string): never {
@@ -173,14 +173,14 @@ export function parseQuantize(text: string): ValueQuantization {
   }
 }
 
-/** True where the flags ask for tensors without their graph. */
+/** True where the flags select tensors, which drops the graph. */
 export function selectsTensors({ tensor, weightsOnly }: TensorFlags): boolean {
   return tensor !== undefined || weightsOnly === true
 }
 
-/** The exit code of a file that was written: a model without some of its tensors must not look like a success. */
+/** The exit code after writing a file: a model with omitted tensors must not look like a success. */
 export function writtenExitCode(findings: readonly Finding[], { tensor }: TensorFlags): ExitCode {
-  // Whoever names the tensors has got all of these.
+  // Where --tensor names the tensors, all of them were written.
   const isWhole = tensor !== undefined || !findings.some(({ omitsTensor }) => omitsTensor)
   return isWhole ? EXIT.ok : EXIT.findings
 }
@@ -212,7 +212,7 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
       Object.fromEntries(inputShape.map(({ name, shape }) => [name, shape as readonly number[]])),
     batch,
     quantized,
-    // A cast is silent in the library, and a surprise on the command line.
+    // The library does not count the losses of a cast by default; the command line warns of them.
     countLosses: dtype === undefined ? undefined : true,
     explain: flags.explain,
     open: readChoice(flags),
@@ -220,22 +220,22 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
-/** Prefix of a selector that is a name, whatever the name looks like. */
+/** Prefix of a selector that is always a name. */
 const NAME_PREFIX = 'name:'
 
-/** `NAME`, `#INDEX`, or `name:NAME` for a name that looks like one of the others. */
+/** `NAME`, `#INDEX`, or `name:NAME` for a name that starts with `#` or `name:`. */
 export function parseSelector(selector: string): string | number {
-  // An index even where a tensor has that name, because printed undo commands select by index.
+  // An index even where a tensor has that name, because undo commands select by index.
   const index = /^#(\d+)$/.exec(selector)?.[1]
   if (index !== undefined) return Number(index)
   return selector.startsWith(NAME_PREFIX) ? selector.slice(NAME_PREFIX.length) : selector
 }
 
-/** A command line. */
+/** A command that undoes a conversion. */
 export interface UndoCommand {
-  /** To be pasted into a shell. */
+  /** The command line, quoted for a shell. */
   readonly command: string
-  /** The same words, unquoted, without the name of the program. */
+  /** The same arguments, unquoted, without the program name. */
   readonly args: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** `tilework diff A B`: what differs between two files, tensor by tensor and edit by edit. */
+/** `tilework diff A B`: the differences of two files, in tensors and in the graph. */
 import { type Command, Option } from 'commander'
 import {
   type Difference,
@@ -43,10 +43,10 @@ Examples:
   tilework diff plain.btf blocked.btf --ignore layout
   tilework diff a.npy b.npy --tolerance 1e-6,1e-3
 
-Tensors belong together by name, and where names are gone by content. A is the reference: a value is within the tolerance
-ATOL,RTOL if |b - a| <= ATOL + RTOL * |a|, the rule of numpy.isclose(b, a). NaN is equal to NaN. Relative errors leave out
-zeros of A. SQNR is 10 log10(sum a² / sum (b - a)²) in dB.
-Exit codes: 0 the same, 1 different, above 1 trouble as for every command.`
+Tensors are paired by name, and renamed tensors by content. A is the reference: a value is within the tolerance ATOL,RTOL if
+|b - a| <= ATOL + RTOL * |a|, the rule of numpy.isclose(b, a). NaN is equal to NaN. Relative errors ignore zeros of A.
+SQNR is 10 log10(sum a² / sum (b - a)²) in dB.
+Exit codes: 0 equal, 1 different, above 1 an error as for every command.`
 
 export function addDiff(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -57,14 +57,14 @@ export function addDiff(program: Command, terminal: Terminal, finish: (code: Exi
     )
     .argument('<a>', 'the reference')
     .argument('<b>', 'the file that is compared with it')
-    .option('--tolerance <atol[,rtol]>', 'values within it are the same', parseTolerance)
-    .option('--ignore <what>', `what counts as no difference: ${IGNORABLE.join(', ')}`, parseIgnored)
+    .option('--tolerance <atol[,rtol]>', 'values within the tolerance count as equal', parseTolerance)
+    .option('--ignore <what>', `differences to ignore: ${IGNORABLE.join(', ')}`, parseIgnored)
     .addOption(
       new Option('--sort <key>', 'order of the changed tensors; error: lowest SQNR first')
         .choices(['error', 'name', 'file'])
         .default('error'),
     )
-    .option('--limit <n>', 'list no more than n tensors and n edits', parseLimit, 50)
+    .option('--limit <n>', 'list at most n tensors and n edits', parseLimit, 50)
   addReadOptions(command)
     .option('--json', 'print JSON, without a limit')
     .addHelpText('after', EXAMPLES)
@@ -122,7 +122,7 @@ function parseIgnored(
   )
 }
 
-/** Numbers that JSON cannot hold become texts. */
+/** Numbers that JSON cannot represent become strings. */
 function plainData(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
@@ -151,7 +151,7 @@ function* textOf(
   yield* editLines(found.graph ?? [], options.limit, colors)
 }
 
-/** Why files with differences count as the same. */
+/** The differences that were ignored, where the files count as equal. */
 function reservation({ same, sameBits, changed, graph }: Difference): string {
   const ignored = new Set<string>(changed.flatMap(({ changes }) => changes))
   if (graph && graph.length > 0) ignored.add('graph')
@@ -241,7 +241,7 @@ function valueText(value: ElementValue): string {
   return typeof value === 'object' ? `${value[0]}${value[1] < 0 ? '' : '+'}${value[1]}i` : String(value)
 }
 
-/** Tensors whose values are beyond the tolerance first, the lowest SQNR of them before the others. */
+/** Sorts tensors beyond the tolerance first, by ascending SQNR. */
 function sortChanged(changed: readonly TensorDifference[], sort: DiffChoice['sort']): TensorDifference[] {
   if (sort === 'file') return [...changed]
   if (sort === 'name') return [...changed].sort((one, other) => (one.a.name < other.a.name ? -1 : 1))
@@ -288,7 +288,7 @@ function paintKind(kind: string, colors: Colors): string {
   return paint(kind)
 }
 
-/** Texts of a line; JSON has the whole. */
+/** Longest text of a line; JSON has the full text. */
 const SHOWN_CHARACTERS = 120
 
 function short(text: string | null): string {

@@ -41,11 +41,11 @@ export interface EditReport {
   readonly byteLength: number
   /** One description per change, in the order in which they were made. */
   readonly changes: readonly string[]
-  /** What may make the model fail although every change was made. */
+  /** Reasons why the model may fail although every change was made. */
   readonly notes: readonly string[]
   /** Names of Reshape nodes that may not fit the new shapes. */
   readonly blocked: readonly string[]
-  /** Names of tensors whose shapes depend on a changed input and are not known. */
+  /** Names of tensors whose shapes depend on a changed input and are unknown now. */
   readonly unknown: readonly string[]
 }
 
@@ -66,22 +66,23 @@ Examples:
   tilework edit model.onnx --set-type hidden=float32:N,64 --from hidden --to y -o head.onnx
 
 A node is {"operator", "name", "inputs", "outputs", "params", "constants", "replaces"}, or @FILE with
-such an object. Inputs and outputs are tensor names. Params need to be given only where they differ
-from their defaults (docs/tmfile.md lists them). Without "outputs" the node has one output with its
-own name; a node that replaces another one inherits its name, inputs and outputs. "constants" adds
-constants by name: {"values": […], "dtype", "shape"} or {"file": "FILE#TENSOR"}. With "replaces" an
-inserted node's first output replaces this tensor as input of all other nodes.
-The FILE of a constant may have any format: its tensor with the name of the constant, or its only
-tensor; or FILE#TENSOR, where TENSOR is as for --tensor of convert. Codes keep their scales.
+such an object. Inputs and outputs are tensor names. Params are needed only where they differ from
+their defaults (docs/tmfile.md lists them). Without "outputs" the node has one output with its own
+name; a node that replaces another one inherits its name, inputs and outputs. "constants" adds
+constants by name: {"values": […], "dtype", "shape"} or {"file": "FILE#TENSOR"}. With "replaces" the
+first output of an inserted node replaces this tensor as input of all other nodes.
+The FILE of a constant may have any format. FILE alone selects the tensor with the name of the
+constant, or the only tensor; in FILE#TENSOR, TENSOR is as for --tensor of convert. Quantized values
+keep their scales.
 
---weights replaces the constants that have the names of its tensors. It and --replace-constant refuse
-another shape or element type without --force. A node of an ONNX model is named by its name or that
-of an output. The dimensions of --set-type are numbers, names, or ? where neither is known; without
-them the type has any rank, and "scalar" has none. --opset ai.onnx=N sets the version of ONNX's own
-operators and converts no node.
+--weights replaces constants by the tensors of the same names. It and --replace-constant refuse another
+shape or dtype without --force. A node of an ONNX model is selected by its name or the name of one of
+its outputs. The dimensions of --set-type are numbers, names, or ? for unknown ones; without
+dimensions the rank is unknown, and "scalar" means rank 0. --opset ai.onnx=N sets the version of ONNX's
+own operators without converting any node.
 
 Changes are made in the order of this list of options, whatever the order on the command line. OUT
-may be FILE. Bytes that no change affects stay as they are, unless --write says otherwise.`
+may be the same file as FILE. Bytes that no change affects are kept, unless --write says otherwise.`
 
 export function addEdit(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -91,7 +92,7 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
       'Writes a model (tmfile or ONNX) with other input shapes, names, nodes, outputs or constants.',
     )
     .argument('<file>', 'a model')
-    .requiredOption('-o, --output <file>', 'where to write it')
+    .requiredOption('-o, --output <file>', 'output file')
     .addOption(
       new Option(
         '--set-type <name=dtype[:n,n,…]>',
@@ -113,17 +114,17 @@ function addNodeOptions(command: Command): void {
   command
     .option(
       '--from <tensor>',
-      'cut: keep what follows this tensor, which becomes an input; may be repeated',
+      'cut: keep the nodes after this tensor, which becomes an input; may be repeated',
       collect,
     )
     .option(
       '--to <tensor>',
-      'cut: keep what leads to this tensor, whose node becomes an output; may be repeated',
+      'cut: keep the nodes before this tensor, whose node becomes an output; may be repeated',
       collect,
     )
     .option(
       '--outputs <tensor>',
-      'make this tensor an output instead of the present ones; may be repeated',
+      'make this tensor an output, replacing the current outputs; may be repeated',
       collect,
     )
     .option(
@@ -152,14 +153,10 @@ function addConstantOptions(command: Command): void {
         'values of a constant, from a file of any format; may be repeated',
       ).argParser(collectFile),
     )
-    .option('--weights <file>', 'values of the constants that have the names of its tensors')
-    .option('--force', 'replace constants by others of any shape and element type')
+    .option('--weights <file>', 'replace constants by the tensors of the same names in this file')
+    .option('--force', 'allow replaced constants to change shape and dtype')
     .option('--fill-weights <zeros|file>', 'values for all constants without values, by name')
-    .option(
-      '--dequantize <tensor>',
-      'replace the codes of a constant by real numbers; may be repeated',
-      collect,
-    )
+    .option('--dequantize <tensor>', 'dequantize a constant to float32; may be repeated', collect)
     .addOption(
       new Option(
         '--quantize <tensor=type>',
@@ -173,7 +170,9 @@ function addModelOptions(command: Command): void {
     .addOption(
       new Option('--set-input <tensor=n,n,…>', 'shape of an input; may be repeated').argParser(collectShape),
     )
-    .addOption(new Option('--set-batch <n>', 'first extent of every input').argParser(parseBatch))
+    .addOption(
+      new Option('--set-batch <n>', 'batch size: the first dimension of every input').argParser(parseBatch),
+    )
     .addOption(
       new Option('--rename <old=new>', 'rename tensors and nodes; may be repeated').argParser(collectName),
     )
@@ -183,14 +182,14 @@ function addModelOptions(command: Command): void {
       weightDtype,
     )
     .option('--merge-constants', 'store equal constants once')
-    .option('--remove-unused', 'remove nodes and tensors that no output needs')
+    .option('--remove-unused', 'remove nodes and tensors that no output depends on')
     .addOption(
       new Option(
         '--optimize [passes]',
-        'make the graph simpler: passes of docs/onnx.md, separated by commas, or those that run by default',
+        'simplify the graph: passes of docs/onnx.md, separated by commas; without a list the default passes',
       ).argParser(passList),
     )
-    .option('--strip-weights', 'remove the values of all constants and keep their sizes')
+    .option('--strip-weights', 'remove the values of all constants, but keep their sizes')
     .option('--strip-names', 'remove all names')
     .addOption(
       new Option('--metadata <key=value>', 'metadata of the model; may be repeated').argParser(
@@ -200,7 +199,7 @@ function addModelOptions(command: Command): void {
     .addOption(
       new Option(
         '--opset <version|domain=version>',
-        'convert the nodes to a later operator set of ONNX; or, with a domain, set a version alone; may be repeated',
+        'convert the nodes to a later opset of ONNX; with a domain, only set its version; may be repeated',
       ).argParser(collectOpset),
     )
     .addOption(
@@ -257,7 +256,7 @@ async function editFile(
   }
 }
 
-/** Refuses an output whose extension is of another format, or of none. */
+/** Refuses an output whose extension does not match the format. */
 function checkOutput(input: string, output: string, format: FormatName): void {
   const extension = extname(output).toLowerCase()
   if (['', `.${format}`, extname(input).toLowerCase()].includes(extension)) return
@@ -267,7 +266,7 @@ function checkOutput(input: string, output: string, format: FormatName): void {
   )
 }
 
-/** Tensors of unknown shape that the text names. */
+/** Most tensors of unknown shape that the text lists. */
 const MAX_NAMED = 8
 
 function formatReport({ output, byteLength, changes, blocked, unknown }: EditReport): string {

@@ -12,11 +12,11 @@ export interface NewName {
 
 export interface InputShape {
   readonly name: string
-  /** Extents; of ONNX models also names, and null for unknown ones. */
+  /** Dimensions; for ONNX models also names, and null for unknown ones. */
   readonly shape: readonly Dimension[]
 }
 
-/** The type of a value; without a shape of any rank. */
+/** The type of a value; without `shape` the rank is unknown. */
 export interface DeclaredType {
   readonly name: string
   readonly dtype: Dtype
@@ -34,7 +34,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 /** Maximum length of a JSON file, which describes one node (CWE-770). */
 const MAX_JSON_BYTES = 16 * 1024 * 1024
 
-/** For flags that may be repeated. */
+/** Collects the values of a flag that may be repeated. */
 export const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
 export function collectShape(text: string, before: readonly InputShape[] = []): InputShape[] {
@@ -42,13 +42,13 @@ export function collectShape(text: string, before: readonly InputShape[] = []): 
   return [...before, { name, shape: dimensionList('--set-input')(extents) }]
 }
 
-/** As `collectShape`, with numbers alone. */
+/** As `collectShape`, but only with numbers. */
 export function collectStaticShape(text: string, before: readonly InputShape[] = []): InputShape[] {
   const [name, extents] = splitAt(text, text.lastIndexOf('='), '--input-shape takes NAME=N,N,…')
   return [...before, { name, shape: numberList('--input-shape')(extents) }]
 }
 
-/** NAME=DTYPE, or NAME=DTYPE:N,N,… with names and `?` for extents that are not fixed. */
+/** NAME=DTYPE, or NAME=DTYPE:N,N,… with names or `?` for symbolic or unknown dimensions. */
 export function collectType(text: string, before: readonly DeclaredType[] = []): DeclaredType[] {
   const [name, type] = splitAt(text, text.lastIndexOf('='), '--set-type takes NAME=DTYPE or NAME=DTYPE:N,N,…')
   const colon = type.indexOf(':')
@@ -57,7 +57,7 @@ export function collectType(text: string, before: readonly DeclaredType[] = []):
   return [...before, { name, dtype, shape: dimensionList('--set-type')(type.slice(colon + 1)) }]
 }
 
-/** Names of passes, which `optimize` checks. */
+/** Names of passes; `optimize` checks them. */
 export function passList(text: string): OptimizePass[] {
   return text.split(',').map((name) => name.trim()) as OptimizePass[]
 }
@@ -69,7 +69,7 @@ export function collectName(text: string, before: readonly NewName[] = []): NewN
   return [...before, { from, to }]
 }
 
-/** NAME=FILE, split at the last "=": names contain one more often than paths. */
+/** NAME=FILE, split at the last "=", because names contain "=" more often than paths. */
 export function collectFile(text: string, before: readonly Named<string>[] = []): Named<string>[] {
   const [name, value] = splitAt(text, text.lastIndexOf('='), '--replace-constant takes NAME=FILE')
   return [...before, { name, value }]
@@ -88,7 +88,7 @@ export function collectNamedNode(
   return [...before, { name, value: jsonOf(json, '--replace-node') }]
 }
 
-/** An element type of codes, or an object with `dtype` and the options of `TmfileModel.quantize`. */
+/** A dtype of quantized values, or an object with `dtype` and the options of `TmfileModel.quantize`. */
 export function collectCodes(text: string, before: readonly Named<JsonObject>[] = []): Named<JsonObject>[] {
   const at = text.search(/=[{@]/)
   const use = '--quantize takes NAME=TYPE or NAME={…}'
@@ -97,7 +97,7 @@ export function collectCodes(text: string, before: readonly Named<JsonObject>[] 
   return [...before, { name, value: codes }]
 }
 
-/** The types of the float weights that Tengine takes, by any of their names. */
+/** Parses the dtypes of float weights that Tengine supports, by name or alias. */
 export function weightDtype(name: string): 'float32' | 'float16' {
   const dtype = resolveDtype(name)
   if (dtype === 'float32' || dtype === 'float16') return dtype
@@ -148,7 +148,7 @@ export function objectOf(value: unknown, refusal: string): JsonObject {
 }
 
 /**
- * @param what - names the object in the message
+ * @param what - name of the object in the message
  * @throws TileworkError ERR_ARGUMENT for an unknown field, which would otherwise be ignored
  */
 export function checkFields(object: JsonObject, what: string, known: readonly string[]): void {
@@ -171,7 +171,7 @@ function textOf(path: string, flag: string): string {
     const stats = statSync(path)
     if (!stats.isFile()) throw wrongUse(`${flag}: ${path} is not a regular file.`)
     if (stats.size > MAX_JSON_BYTES) {
-      throw wrongUse(`${flag}: ${path} has ${stats.size} bytes; at most ${MAX_JSON_BYTES} are read.`)
+      throw wrongUse(`${flag}: ${path} has ${stats.size} bytes; the limit is ${MAX_JSON_BYTES}.`)
     }
     return readFileSync(path, 'utf8')
   } catch (cause) {

@@ -43,7 +43,7 @@ const NO_SHAPES: ShapeChange = { reshaped: [], blocked: [], unknown: [] }
 /** Applies changes to a model and keeps a description of each. */
 export class ModelChanges {
   readonly made: string[] = []
-  /** What makes the model fail although every change was made. */
+  /** Reasons why the model fails although every change was made. */
   readonly notes: string[] = []
   /** Names of Reshape nodes that may not fit the new shapes. */
   readonly blocked = new Set<string>()
@@ -52,7 +52,7 @@ export class ModelChanges {
   readonly #model: TmfileModel
   readonly #files: ConstantFiles
 
-  /** @param files - provides constants of other files */
+  /** @param files - provides constants from other files */
   constructor(model: TmfileModel, files: ConstantFiles) {
     this.#model = model
     this.#files = files
@@ -86,13 +86,13 @@ export class ModelChanges {
     this.#noteMixedTypes()
   }
 
-  /** Types go by whole models in the runtime. */
+  /** The runtime assumes one dtype for the model. */
   #noteMixedTypes(): void {
     const mixed = this.#model.nodesOfMixedTypes()
     if (mixed.length === 0) return
     const nodes = formatCount(mixed.length, 'node')
     this.notes.push(
-      `${nodes} with constants of another type than their data, first ${JSON.stringify(mixed[0]!.name)}: Tengine crashes on most of them. Types go by whole models.`,
+      `${nodes} with constants of another dtype than their data, first ${JSON.stringify(mixed[0]!.name)}: Tengine crashes on most of them, because it assumes one dtype for the model.`,
     )
   }
 
@@ -202,7 +202,7 @@ export class ModelChanges {
     const replacements = weightsOf(await this.#files.open(path), path, constants, force)
     for (const { name, numbers } of replacements) {
       const { dtype, quantization } = constants.get(name)!
-      // Codes that come back from a format without scales are those of the constant.
+      // Quantized values from a file format without scales keep the scales of the constant.
       const isSame = numbers.dtype === dtype && numbers.quantization === undefined
       this.#model.replaceConstant(name, numbers, isSame ? quantization : undefined)
     }
@@ -226,7 +226,7 @@ export class ModelChanges {
       return zeros(dtype, shape!)
     })
     this.#note(`${formatCount(filled, 'constant')} filled from ${from}`)
-    for (const name of left) this.made.push(`constant ${name} describes a shape and stays without values`)
+    for (const name of left) this.made.push(`constant ${name} describes a shape and was not filled`)
   }
 
   #changeShapes({ setInput = [], setBatch }: EditChoice): void {
@@ -272,14 +272,14 @@ export class ModelChanges {
 }
 
 function misfitText({ name, operator, inputs: [input, weights] }: TmfileNode): string {
-  return `${operator} ${name ?? '-'} gets [${input?.shape?.join(', ')}] and its weights are [${weights?.shape?.join(', ')}]: it fails at this input shape.`
+  return `${operator} ${name ?? '-'} gets the input [${input?.shape?.join(', ')}], which does not fit its weights [${weights?.shape?.join(', ')}]: it fails with this input shape.`
 }
 
-/** Operators whose third input is a bias, which is int32 where the weights are codes. */
+/** Operators whose third input is a bias, which is int32 where the weights are quantized. */
 const BIASED: ReadonlySet<string> = new Set(['Convolution', 'Deconvolution', 'FullyConnected'])
 const BIAS_INPUT = 2
 
-/** Integer constants other than biases are extents, axes and indices, which zeros would change. */
+/** Integer constants other than biases are dimensions, axes and indices, which must not be replaced by zeros. */
 function isAboutShapes(constant: TmfileTensor, consumers: readonly TmfileNode[]): boolean {
   if (constant.dtype !== 'int32' && constant.dtype !== 'int16') return false
   return !consumers.some(({ operator, inputs }) => BIASED.has(operator) && inputs[BIAS_INPUT] === constant)

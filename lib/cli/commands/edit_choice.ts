@@ -1,4 +1,4 @@
-/** What `tilework edit` can change. */
+/** The changes that `tilework edit` can make. */
 import type { WriteMode } from '../../index.js'
 import type { OptimizePass } from '../../onnx.js'
 import type { DeclaredType, InputShape, JsonObject, Named, NewName } from './edit_arguments.js'

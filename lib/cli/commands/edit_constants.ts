@@ -21,7 +21,7 @@ export class ConstantFiles {
   }
 
   /**
-   * The tensor of `FILE#TENSOR`; for FILE alone the tensor with the name of the constant, or the only one.
+   * The tensor of `FILE#TENSOR`; for FILE alone the tensor with the name of the constant, or the only tensor.
    *
    * @throws TileworkError ERR_ARGUMENT where there is none
    */
@@ -58,6 +58,6 @@ export function constantNamed(file: OpenFile, name: string | null, path: string)
   if (tensors.length === 1) return file.dense(0)
   const known = [...tensors].map((tensor) => tensor.name)
   const near = name === null ? '.' : didYouMean(name, known)
-  const message = `${path} has ${tensors.length} tensors, and none is named ${JSON.stringify(name)}${near} FILE#TENSOR selects one.`
+  const message = `${path} has ${tensors.length} tensors, but none is named ${JSON.stringify(name)}${near} FILE#TENSOR selects one.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }

@@ -1,4 +1,4 @@
-/** Options of `tilework edit` that only one of its formats takes: their mark in the help, and their refusal. */
+/** Options of `tilework edit` that only one format supports: they are marked in the help and refused for the other format. */
 import type { Command } from 'commander'
 import { TileworkError } from '../../index.js'
 import type { EditChoice } from './edit_choice.js'
@@ -21,10 +21,10 @@ const ONLY: Readonly<Record<ModelFormat, Reasons>> = {
     write: 'an ONNX model keeps all bytes that no change affects',
   },
   onnx: {
-    setType: 'each tensor of a tmfile has a type; --set-input changes its shape',
+    setType: 'every tensor of a tmfile has a type already; --set-input changes its shape',
     metadata: 'a tmfile has no metadata',
-    opset: 'a tmfile has no operator sets',
-    optimize: 'its passes know the operators of ONNX',
+    opset: 'a tmfile has no opsets',
+    optimize: 'its passes are for ONNX operators',
   },
 }
 
@@ -36,10 +36,10 @@ const NAMES: Readonly<Record<ModelFormat, readonly [mark: string, models: string
 
 const FORMATS = ['tmfile', 'onnx'] as const
 
-/** Values that say the same as no option. */
+/** Default values, which are equivalent to no option. */
 const DEFAULTS: Readonly<Partial<Record<keyof EditChoice, string>>> = { write: 'exact' }
 
-/** Adds "(tmfile only)" or "(ONNX only)" to the descriptions of the options that one format takes. */
+/** Adds "(tmfile only)" or "(ONNX only)" to the descriptions of options that only one format supports. */
 export function markOptions({ options }: Command): void {
   for (const option of options) {
     const format = FORMATS.find((each) => Object.hasOwn(ONLY[each], option.attributeName()))
@@ -47,7 +47,7 @@ export function markOptions({ options }: Command): void {
   }
 }
 
-/** @throws TileworkError ERR_UNSUPPORTED for an option that models of this format do not take */
+/** @throws TileworkError ERR_UNSUPPORTED for an option that models of this format do not support */
 export function refuseOptionsOfOthers(choice: EditChoice, format: ModelFormat): void {
   for (const other of FORMATS.filter((each) => each !== format)) {
     for (const [key, reason] of Object.entries(ONLY[other])) {

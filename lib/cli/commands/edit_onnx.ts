@@ -30,7 +30,7 @@ export class OnnxChanges {
     this.#files = files
   }
 
-  /** The changed model: a cut makes another one. */
+  /** The changed model; a cut replaces the model object. */
   get model(): OnnxModel {
     return this.#model
   }
@@ -93,7 +93,7 @@ export class OnnxChanges {
     }
   }
 
-  /** Runtimes infer the type of an output; onnx.checker refuses a model that does not declare it. */
+  /** Reports outputs without a declared type: runtimes infer it, but onnx.checker refuses the model. */
   #nameUntyped(outputs: readonly string[]): void {
     const untyped = outputs.filter((name) => this.#graph.typeOf(name).kind === 'none')
     if (untyped.length === 0) return
@@ -102,7 +102,7 @@ export class OnnxChanges {
     this.made.push(`${untyped.join(', ')} ${verb}, which onnx.checker refuses: ${advice}`)
   }
 
-  /** The consumers of the node take its first input that is computed or given. */
+  /** Removes a node; its consumers then use its first input that is not a constant. */
   #removeNode(name: string): void {
     const graph = this.#graph
     const node = this.#nodeNamed(name)
@@ -123,7 +123,7 @@ export class OnnxChanges {
     this.made.push(`removed node ${name}`)
   }
 
-  /** The node with the name, or with an output of the name: many nodes have no name of their own. */
+  /** The node with this name, or with an output of this name, because many nodes have no name. */
   #nodeNamed(name: string): Node {
     const { nodes } = this.#graph
     const node = nodes.find((each) => each.name === name) ?? this.#graph.producerOf(name)
@@ -155,11 +155,11 @@ export class OnnxChanges {
     this.made.push(`${formatCount(replacements.length, 'initializer')} of ${path}; ${others} unchanged`)
   }
 
-  /** The nodes of an ONNX model name no types, so only a runtime knows which they take. */
+  /** Replaces an initializer. Which dtypes its consumers accept is not in the model, so a change of dtype is only noted. */
   #replace({ name, dtype }: Constant, numbers: DenseTensor): void {
     this.#graph.setInitializer(name, numbers)
     if (numbers.dtype === dtype) return
-    this.notes.push(`${name} was ${dtype}: nodes that take it may refuse ${numbers.dtype}.`)
+    this.notes.push(`${name} was ${dtype}: its consumers may refuse ${numbers.dtype}.`)
   }
 
   async #fill(from: string): Promise<void> {
@@ -176,7 +176,7 @@ export class OnnxChanges {
       this.#graph.setInitializer(name, numbers)
     }
     this.made.push(`${formatCount(empty.length - left.length, 'initializer')} filled from ${from}`)
-    for (const name of left) this.made.push(`initializer ${name} describes a shape and stays without values`)
+    for (const name of left) this.made.push(`initializer ${name} describes a shape and was not filled`)
   }
 
   #changeShapes({ setInput = [], setBatch: batch }: EditChoice): void {
@@ -191,13 +191,13 @@ export class OnnxChanges {
     this.made.push(made)
     for (const node of reshaped) this.made.push(`Reshape ${titleOf(node)} follows the batch`)
     for (const node of blocked) this.notes.push(`${node.opType} ${titleOf(node)} may not fit the new shape.`)
-    if (unknown.length > 0) this.notes.push(`Shapes are no longer known: ${unknown.join(', ')}.`)
+    if (unknown.length > 0) this.notes.push(`Shapes that are unknown now: ${unknown.join(', ')}.`)
   }
 
   #initializer(name: string): DenseTensor {
     const tensor = this.#graph.initializer(name)
     if (tensor?.kind === 'dense') return tensor
-    const what = tensor ? `is a ${tensor.kind} tensor` : 'is no initializer of the graph'
+    const what = tensor ? `is a ${tensor.kind} tensor` : 'is not an initializer of the graph'
     const advice = tensor ? '.' : didYouMean(name, this.#graph.initializerNames)
     throw new TileworkError('ERR_ARGUMENT', `${JSON.stringify(name)} ${what}${advice}`)
   }
@@ -248,7 +248,7 @@ export class OnnxChanges {
       if (name === '') this.#convertOpset(value)
       else {
         this.#model.setOpsetImport(name, value)
-        this.made.push(`operator set ${name} has version ${value}`)
+        this.made.push(`opset ${name} has version ${value}`)
       }
     }
   }
@@ -256,11 +256,11 @@ export class OnnxChanges {
   #convertOpset(version: number): void {
     const { from, adapted } = convertOpset(this.#model, version)
     const nodes = formatCount(adapted.length, 'node')
-    this.made.push(`operator set ${from} converted to ${version}: ${nodes} rewritten`)
+    this.made.push(`opset ${from} converted to ${version}: ${nodes} rewritten`)
   }
 }
 
-/** The name of a node, or of its first output: many nodes have no name of their own. */
+/** The name of a node, or of its first output, because many nodes have no name. */
 function titleOf({ name, outputs }: Node): string {
   return name === '' ? (outputs[0] ?? '') : name
 }

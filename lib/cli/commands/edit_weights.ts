@@ -1,4 +1,4 @@
-/** Weights from a file of tensors for the constants of a model: which belong to which, and whether they fit. */
+/** Matches the tensors of a weights file with the constants of a model, and checks that they fit. */
 import { type DenseTensor, type Dtype, type OpenFile, reorder, TileworkError } from '../../index.js'
 import { formatCount } from '../text/byte_count.js'
 import { didYouMean } from '../text/did_you_mean.js'
@@ -18,7 +18,7 @@ export interface Replacement {
 }
 
 /**
- * Refuses values of another shape or element type, which the nodes of the model do not expect.
+ * Refuses values of another shape or dtype, which the consumers do not expect.
  *
  * @param where - where the values come from
  * @throws TileworkError ERR_ARGUMENT
@@ -36,11 +36,11 @@ export function checkFits(constant: Constant, numbers: DenseTensor, where: strin
 }
 
 /**
- * The tensors of `file` with the constants of the same names.
+ * Pairs the tensors of `file` with the constants of the same names.
  *
  * @param path - of the file, for messages
- * @throws TileworkError ERR_ARGUMENT for a tensor without a constant unless `force` leaves it out, for one that does not
- * fit, and where no name is the same
+ * @throws TileworkError ERR_ARGUMENT for a tensor without a constant (unless `force`, which skips it), for a tensor that does
+ * not fit, and where no name matches
  */
 export function weightsOf(
   file: OpenFile,
@@ -71,10 +71,10 @@ export function weightsOf(
     const first = unknown[0]!
     const all =
       unknown.length === 1 ? 'a tensor that is' : `${formatCount(unknown.length, 'tensor')} that are`
-    const advice = replacements.length > 0 ? ' --force leaves out such tensors.' : ''
+    const advice = replacements.length > 0 ? ' --force skips such tensors.' : ''
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${path} has ${all} no constant of the model, such as ${JSON.stringify(first)}${didYouMean(first, constants.keys())}${advice}`,
+      `${path} has ${all} not constants of the model, such as ${JSON.stringify(first)}${didYouMean(first, constants.keys())}${advice}`,
     )
   }
   return replacements

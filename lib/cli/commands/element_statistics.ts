@@ -1,7 +1,7 @@
-/** `--stats`: statistics of the elements of a tensor, in JSON and as a histogram of one line. */
+/** `--stats`: statistics of the elements of a tensor, as JSON and as a one-line histogram. */
 import { type AnyTensor, type Histogram, stats, type TensorStatistics } from '../../index.js'
 
-/** Statistics of the logical elements, with numbers that JSON holds exactly. */
+/** Statistics of the logical elements, with numbers that JSON represents exactly. */
 export interface ElementStatistics extends Omit<TensorStatistics, 'min' | 'max'> {
   /** Smallest and largest finite value; null without one. A string where a JSON number would not be exact. */
   readonly min: number | string | null

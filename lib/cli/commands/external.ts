@@ -1,4 +1,4 @@
-/** `tilework externalize FILE` and `tilework internalize FILE`: move the values of an ONNX model to other files and back. */
+/** `tilework externalize FILE` and `tilework internalize FILE`: move the values of an ONNX model to external data and back. */
 
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
@@ -40,9 +40,9 @@ Examples:
   tilework externalize model.onnx -o out.onnx --shard-bytes 2000000000
   tilework externalize model.onnx -o out.onnx --safetensors      # out.onnx and out.safetensors
 
-Values go to OUT.data, or to the file of --location. Where the name is taken, a number is added to
-its stem; --location replaces a file that only the replaced OUT used. Data files that nothing uses
-any more are removed, if they have such a name: see --keep-old-data.`
+Values are written to OUT.data, or to the file of --location. If that file exists, a number is added
+to its name; --location replaces a file that only the replaced OUT used. Data files with such names
+that are no longer used are removed: see --keep-old-data.`
 
 const INTERNALIZE_HELP = `
 Examples:
@@ -57,7 +57,7 @@ export function addExternalize(program: Command, terminal: Terminal, finish: (co
     .summary('move the values of a model into files beside it')
     .description('Writes an ONNX model with its large initializers in other files (external data).')
     .argument('<file>', 'an ONNX model')
-    .requiredOption('-o, --output <file>', 'where to write it')
+    .requiredOption('-o, --output <file>', 'output file')
     .option('--location <name>', 'file for the values, relative to the folder of the output')
     .option(
       '--threshold <bytes>',
@@ -71,8 +71,8 @@ export function addExternalize(program: Command, terminal: Terminal, finish: (co
     )
     .option('--shard-bytes <bytes>', 'maximum bytes of one data file', bytesOf('--shard-bytes'))
     .option('--checksum', 'store the SHA-1 of the data file with each tensor')
-    .option('--attributes', 'move large tensors of attributes too, such as values of Constant')
-    .option('--safetensors', 'make each data file a safetensors file, in which tensors have names')
+    .option('--attributes', 'also move large tensors of attributes, such as values of Constant')
+    .option('--safetensors', 'write data files as safetensors, in which tensors have names')
   finishCommand(command, EXTERNALIZE_HELP, async (file: string, options: ExternalizeChoice) =>
     finish(await run(file, options, externalOf(options), terminal)),
   )
@@ -84,7 +84,7 @@ export function addInternalize(program: Command, terminal: Terminal, finish: (co
     .summary('move the values of a model into its file')
     .description('Writes an ONNX model as one file that contains all external data.')
     .argument('<file>', 'an ONNX model')
-    .requiredOption('-o, --output <file>', 'where to write it')
+    .requiredOption('-o, --output <file>', 'output file')
   finishCommand(command, INTERNALIZE_HELP, async (file: string, options: WriteChoice) =>
     finish(await run(file, options, false, terminal)),
   )
@@ -129,7 +129,7 @@ function externalOf({
   }
 }
 
-/** Refuses a model with missing data: the written model would refer to files of another folder. */
+/** Refuses a model with missing data files: the written model would refer to files that are not in its folder. */
 function refuseMissingData(file: OpenFile): void {
   for (const { name, hasData } of file.tensors) {
     if (hasData) continue

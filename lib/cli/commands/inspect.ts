@@ -1,4 +1,4 @@
-/** `tilework inspect FILE…`: the content of files, reading no more of them than necessary. */
+/** `tilework inspect FILE…`: summarizes files, reading no more of them than necessary. */
 import { type Command, Option } from 'commander'
 import {
   type AnyTensor,
@@ -42,14 +42,14 @@ export interface InspectOptions extends ReadChoice, SelectionOptions {
   readonly digest?: boolean
   readonly stats?: boolean
   readonly values?: boolean
-  /** Most elements of a tensor that is printed with its values; true for the default. */
+  /** Largest tensor, in elements, that is printed with its values; true for the default. */
   readonly text?: number | true
   readonly json?: boolean
 }
 
 /** One tensor in JSON. */
 export interface TensorReport extends TensorSummary {
-  /** Place in the file, which `--tensor '#INDEX'` takes. */
+  /** Index in the file, as in `--tensor '#INDEX'`. */
   readonly index: number
   readonly sha256?: string
   readonly stats?: ElementStatistics | null
@@ -57,7 +57,7 @@ export interface TensorReport extends TensorSummary {
   readonly values?: Corner | null
 }
 
-/** Reports that each iteration makes anew, or that are kept because they took reading. */
+/** Reports that each iteration computes again, or that are cached because they required reading data. */
 type TensorReports = Iterable<TensorReport> & { readonly length: number }
 
 interface InspectReport {
@@ -65,11 +65,11 @@ interface InspectReport {
   readonly format: string
   /** Length of the file. */
   readonly byteLength: number
-  /** Of all tensors of the file. */
+  /** Summary of all tensors of the file. */
   readonly summary: FileSummary
-  /** Of a safetensors file (of the first shard), or of an ONNX model. */
+  /** Metadata of a safetensors file (of its first shard) or of an ONNX model. */
   readonly metadata?: Readonly<Record<string, string>>
-  /** Of the tensors that match `--filter`, listed or not. */
+  /** Summary of all tensors that match `--filter`, listed or not. */
   readonly matching?: FileSummary
   /** The nearest names, where `--filter` matches none. */
   readonly nearest?: readonly string[]
@@ -93,7 +93,7 @@ Examples:
   tilework inspect model.safetensors --filter 'layers.*.attn.*' --values
   tilework inspect model.btf --digest --json
 
---filter takes a part of a name, or with * and ? a pattern for the whole name.
+--filter takes a part of a name, or a pattern with * and ? for the whole name.
 
 The digest is the SHA-256 of a tensor's packed little-endian storage bytes; of a sparse
 tensor, of the bytes of its indices (64-bit, row-major) and then of its values.
@@ -104,11 +104,11 @@ export function addInspect(program: Command, terminal: Terminal, finish: (code: 
   const command = program
     .command('inspect')
     .summary('summarize files and list their tensors')
-    .description('Summarizes files and lists their tensors: names, element types, shapes, layouts and sizes.')
+    .description('Summarizes files and lists their tensors: names, dtypes, shapes, layouts and sizes.')
     .argument('<files...>', 'files of any known format, patterns in quotes, or - for stdin')
     .option('--filter <pattern>', 'list the tensors whose names match')
     .addOption(new Option('--sort <key>', 'order of the list; bytes: largest first').choices(SORT_KEYS))
-    .option('--limit <n>', 'list no more than n tensors', parseLimit)
+    .option('--limit <n>', 'list at most n tensors', parseLimit)
     .option('--values', 'add the first values of each tensor: 4 rows of 6')
     .option(
       '--text [n]',
@@ -161,7 +161,7 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
   }
 }
 
-/** Elements of a tensor that fit into a line. */
+/** Most elements of a tensor that fit into a line. */
 const DEFAULT_TEXT_ELEMENTS = 16
 
 function parseTextElements(text: string): number {
@@ -193,7 +193,7 @@ function* namesOf(tensors: TensorList): Generator<string> {
   for (const { name } of tensors) yield name
 }
 
-/** The tensors stay readable where the graph is not; the error becomes a finding. */
+/** Summary of the model. Where the graph cannot be read, the error becomes a finding, since the tensors are still readable. */
 function modelReport({ tmfile: model, onnx, format, tensors, findings }: OpenFile): Partial<InspectReport> {
   if (model) return { model: summarizeTmfile(model) }
   // The tensors of a safetensors file carry its metadata.
@@ -228,7 +228,7 @@ async function reportTensors(
   }
 }
 
-/** Adds to a report what needs the bytes of the tensor: digest, statistics, values. */
+/** Adds the parts of a report that need the tensor's data: digest, statistics, values. */
 class TensorReader {
   #bytesDone = 0
 
@@ -268,7 +268,7 @@ function* formatReport(
   const { file, format, byteLength, summary, metadata, model, onnx, tensors, findings } = report
   const size = `${formatCount(summary.tensors, 'tensor')}, ${formatBytes(byteLength)}`
   const holdsWeights = onnx !== undefined || format === 'safetensors'
-  // The tensors of a tmfile are all values of its graph.
+  // The tensors of a tmfile are all values of its graph, activations included.
   const noun = model ? 'weights and activations' : holdsWeights ? 'parameters' : 'elements'
   const facts = [
     ...summaryLines(summary, noun),
@@ -286,18 +286,18 @@ function* formatReport(
   for (const finding of findings) yield `${findingLine(finding, colors)}\n`
 }
 
-/** Lines are wrapped and names are cut for a terminal only: another program needs them whole. */
+/** Lines are wrapped and names shortened only on a terminal: other programs need them unchanged. */
 function widthOf({ stdoutIsTerminal, width }: Terminal): number {
   return stdoutIsTerminal ? width : Number.POSITIVE_INFINITY
 }
 
-/** The label of a fact stands back behind what it says. */
+/** Dims the label of a line, so that its content stands out. */
 function labelled(line: string, colors: Colors): string {
   const label = /^[a-z ]+: /.exec(line)?.[0]
   return label === undefined ? line : colors.dim(label) + line.slice(label.length)
 }
 
-/** Says what the table leaves out. */
+/** Lines that say which tensors the table omits. */
 function listedLines(
   { summary, matching, nearest, tensors }: InspectReport,
   { filter, limit }: InspectOptions,
@@ -374,7 +374,7 @@ function formatTensors(
     ...(options.stats ? statisticsCells(report.stats) : []),
     ...(options.digest ? [report.sha256 ?? '-'] : []),
   ]
-  // Rows are made twice, for their widths and for their lines: kept, they would take more memory than most files.
+  // Rows are computed twice, for widths and for lines: keeping them would take more memory than most files.
   const rows = {
     *[Symbol.iterator]() {
       for (const report of tensors) yield rowOf(report)

@@ -1,6 +1,6 @@
 /**
- * Which tensors `inspect` lists, and in which order: `--filter`, `--sort`, `--limit`. A selection holds numbers and no
- * summaries: those of a million small tensors would take many times the size of their file.
+ * Which tensors `inspect` lists, and in which order: `--filter`, `--sort`, `--limit`. A selection stores indices, not summaries:
+ * the summaries of a million small tensors would take many times the size of the file.
  */
 import { type AnyTensor, summarizeTensor, type TensorList, TileworkError } from '../../index.js'
 import { type FileSummary, type Listed, SummaryOfFile } from './inspect_summary.js'
@@ -14,11 +14,11 @@ export interface SelectionOptions {
 }
 
 export interface Selection {
-  /** Of every tensor of the file. */
+  /** Summary of every tensor of the file. */
   readonly all: FileSummary
-  /** Of those that match the filter. */
+  /** Summary of the tensors that match the filter. */
   readonly matching: FileSummary
-  /** Those of them that are listed, in order. Made anew by each iteration. */
+  /** The listed tensors in order, computed again by each iteration. */
   readonly listed: ListedTensors
 }
 
@@ -50,7 +50,7 @@ function listedTensor(tensor: AnyTensor, index: number): Listed {
   return { index, ...summarizeTensor(tensor) }
 }
 
-/** Some tensors of a list, summarized one after the other. */
+/** A selection of tensors, summarized one by one. */
 export class ListedTensors implements Iterable<Listed> {
   readonly #tensors: TensorList
   readonly #positions: Uint32Array
@@ -69,22 +69,22 @@ export class ListedTensors implements Iterable<Listed> {
   }
 }
 
-/** With `*` or `?` a pattern for the whole name, of which `*` matches any characters; otherwise a part of the name. */
+/** A text with `*` or `?` is a pattern for the whole name (`*` matches any characters); any other text is a part of the name. */
 function nameFilter(pattern: string): (name: string) => boolean {
   if (!/[*?]/.test(pattern)) return (name) => name.includes(pattern)
   const source = pattern
     .replace(/[\\^$.|+()[\]{}]/g, '\\$&')
-    // Runs of stars are one: several would make a failing match exponential.
+    // Consecutive stars are merged: several would make a failing match exponential.
     .replace(/\*+/g, '.*')
     .replace(/\?/g, '.')
   const whole = new RegExp(`^${source}$`, 'su')
   return (name) => whole.test(name)
 }
 
-/** Longest run of digits in a key: layer.2 sorts before layer.10. */
+/** Digits to which numbers in names are padded, so that layer.2 sorts before layer.10. */
 const DIGITS = 12
 
-/** What the tensors are sorted by. Largest first by bytes; names decide between equals, then the order of the file. */
+/** Sort keys of the tensors. By bytes the largest come first; ties are resolved by name, then by file order. */
 class SortKeys {
   readonly #sort: (typeof SORT_KEYS)[number]
   /** By position in the file. */

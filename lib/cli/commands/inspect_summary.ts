@@ -1,4 +1,4 @@
-/** What a file holds as a whole: elements and bytes by element type, and its largest tensors. */
+/** Summary of a file: elements and bytes by dtype, and its largest tensors. */
 import type { TensorSummary } from '../../index.js'
 import { formatBytes, formatNumber } from '../text/byte_count.js'
 import { printableName } from '../text/printable.js'
@@ -10,14 +10,14 @@ export interface Listed extends TensorSummary {
 
 interface Totals {
   tensors: number
-  /** Elements; of a sparse tensor its entries. */
+  /** Number of elements; for sparse tensors, of entries. */
   parameters: number
   byteLength: number
 }
 
 /** The `summary` of `tilework inspect --json`. Fields may be added, never changed. */
 export interface FileSummary extends Readonly<Totals> {
-  /** By element type, most bytes first. */
+  /** Totals by dtype, most bytes first. */
   readonly dtypes: Readonly<Record<string, Readonly<Totals>>>
   /** The largest tensors, largest first. */
   readonly largest: readonly {
@@ -29,7 +29,7 @@ export interface FileSummary extends Readonly<Totals> {
 
 const LARGEST = 3
 
-/** The summary of a file whose tensors are added one after the other. */
+/** Accumulates the summary of a file tensor by tensor. */
 export class SummaryOfFile {
   readonly #totals = emptyTotals()
   readonly #dtypes = new Map<string, Totals>()
@@ -79,10 +79,10 @@ function keepLargest(largest: Listed[], listed: Listed): void {
   largest.length = Math.min(largest.length, LARGEST)
 }
 
-/** From this number of tensors on, the largest are not seen at a glance in the table. */
+/** From this number of tensors on, the largest ones are listed separately, because the table does not show them at a glance. */
 const MANY_TENSORS = 6
 
-/** @param noun - what the tensors hold: parameters, elements, … */
+/** @param noun - what is counted: parameters, elements, … */
 export function summaryLines(summary: FileSummary, noun: string): string[] {
   if (summary.tensors === 0) return []
   const { byteLength, largest } = summary

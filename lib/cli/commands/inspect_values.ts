@@ -1,8 +1,8 @@
-/** `--values`: a corner of the values of a tensor. */
+/** `--values`: the first values of a tensor along its last two axes. */
 import { type AnyTensor, DTYPES, dequantize, slice } from '../../index.js'
 import { printable } from '../text/printable.js'
 
-/** Most rows and columns of a corner: a glance, and two tensors of a convolution side by side on a screen. */
+/** Most rows and columns of a corner. */
 const ROWS = 4
 const COLUMNS = 6
 
@@ -22,7 +22,7 @@ export async function cornerOf(tensor: AnyTensor): Promise<Corner | null> {
   const extents = shape.map((extent, axis) => Math.min(extent, limitOf(axis, shape.length)))
   if (extents.includes(0)) return []
   const columns = extents.at(-1) ?? 1
-  // Elements of 2 and 6 bits have no slices.
+  // Elements of 2 and 6 bits cannot be sliced.
   const { bits } = DTYPES[tensor.dtype]
   const isWhole = bits === 2 || bits === 6
   const ranges = extents.map((extent) => [0, extent] as const)
@@ -74,7 +74,7 @@ export function cornerLines(corner: Corner | null, shape: readonly number[]): st
   return (shape.at(-2) ?? 1) > corner.length ? [...lines, `   ${'…'.padStart(width)}`] : lines
 }
 
-/** Five significant digits: as many as tell two weights apart. */
+/** Five significant digits: enough to distinguish two weights. */
 function valueText(value: CornerValue): string {
   if (typeof value === 'string') return printable(value).slice(0, 24)
   return typeof value === 'number' && !Number.isInteger(value)

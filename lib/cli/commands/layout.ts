@@ -38,7 +38,7 @@ Examples:
   tilework layout --list
 
 Numbers are separated by commas, in the logical order of the axes; trailing ones may be
-omitted. Offsets count elements (nibbles for 4-bit types), the last axis fastest.`
+omitted. Offsets count elements (nibbles for 4-bit dtypes) and are listed with the last axis fastest.`
 
 export function addLayout(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   program
@@ -50,7 +50,7 @@ export function addLayout(program: Command, terminal: Terminal, finish: (code: E
     .option('--shape <n,n,…>', 'logical shape to store', numberList('--shape'))
     .option('--pad-lower <n,n,…>', 'extra elements before each axis', numberList('--pad-lower'))
     .option('--pad-upper <n,n,…>', 'extra elements after each axis', numberList('--pad-upper'))
-    .option('--dtype <name>', 'element type; 4-bit types change the meaning of some layouts')
+    .option('--dtype <name>', 'dtype; 4-bit dtypes change the order of some layouts')
     .option('--offsets', 'list the offset of every element')
     .option('--svg <file>', 'write the drawing as an SVG')
     .option('--json', 'print JSON')

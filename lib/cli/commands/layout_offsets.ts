@@ -17,7 +17,7 @@ export function listOffsets(layout: Layout, shape: readonly number[], options: S
 }
 
 function checkElements(shape: readonly number[]): void {
-  // Zeros first: the product of the other extents may exceed the exact range although the list is empty.
+  // Zeros are tested first: the list is empty, although the product of the other dimensions may exceed the exact range.
   if (shape.includes(0)) return
   const elements = shape.reduce((product, extent) => product * extent, 1)
   if (elements <= MAX_OFFSETS) return

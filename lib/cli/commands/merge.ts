@@ -1,4 +1,4 @@
-/** `tilework merge FIRST SECOND -o OUT`: two ONNX models as one. */
+/** `tilework merge FIRST SECOND -o OUT`: connects two ONNX models to one. */
 import { type Command, Option } from 'commander'
 import { type OpenFile, save, TileworkError } from '../../index.js'
 import { type MergeOptions, mergeModels, type OnnxModel } from '../../onnx.js'
@@ -38,27 +38,27 @@ Examples:
   tilework merge a.onnx b.onnx --connect y=x --prefix1 a/ --prefix2 b/ --outputs b/y -o both.onnx
 
 --connect takes names without prefix, --inputs and --outputs names with it. Unconnected inputs and
-outputs of both models stay, unless --inputs or --outputs name others. Names, metadata and functions
-of both models must differ; a prefix makes them differ. Operator sets must be the same.`
+outputs of both models are kept, unless --inputs or --outputs name others. Names, metadata and
+functions of the models must differ; a prefix makes them differ. Opsets must be equal.`
 
 export function addMerge(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('merge')
-    .summary('make one model of two')
+    .summary('connect two models to one')
     .description('Writes an ONNX model that runs one model and then another on its outputs.')
     .argument('<first>', 'an ONNX model')
     .argument('<second>', 'an ONNX model')
-    .requiredOption('-o, --output <file>', 'where to write it')
+    .requiredOption('-o, --output <file>', 'output file')
     .addOption(
       new Option(
         '--connect <output=input>',
-        'an output of the first model and the input of the second that takes it; may be repeated',
+        'connect an output of the first model to an input of the second; may be repeated',
       ).argParser(collectPair),
     )
-    .option('--prefix1 <text>', 'put before all names of the first model')
-    .option('--prefix2 <text>', 'put before all names of the second model')
-    .option('--inputs <name>', 'an input to keep, in this order; may be repeated', collect)
-    .option('--outputs <name>', 'an output to keep, in this order; may be repeated', collect)
+    .option('--prefix1 <text>', 'prefix for all names of the first model')
+    .option('--prefix2 <text>', 'prefix for all names of the second model')
+    .option('--inputs <name>', 'keep only this input; may be repeated and sets the order', collect)
+    .option('--outputs <name>', 'keep only this output; may be repeated and sets the order', collect)
   addReadOptions(command)
     .option(...KEEP_OLD_DATA)
     .option('--json', 'print JSON')

@@ -1,12 +1,12 @@
-/** `--metrics`: where Prometheus reads the counts of a command while it runs. */
+/** `--metrics`: the address at which Prometheus can read the counts of a running command. */
 import { Option } from 'commander'
 import { type MetricsOptions, TileworkError } from '../../index.js'
 
-/** @param time - how long the counts can be read, in words */
+/** @param time - completes the help text: until when the counts can be read */
 export function metricsOption(time: string): Option {
   return new Option(
     '--metrics <port>',
-    `answer Prometheus at http://127.0.0.1:PORT/metrics while ${time}; ADDRESS:PORT listens elsewhere`,
+    `serve Prometheus metrics at http://127.0.0.1:PORT/metrics while ${time}; ADDRESS:PORT listens on another address`,
   ).argParser(parseMetrics)
 }
 

@@ -1,4 +1,4 @@
-/** `tilework queue`: looks at a queue and controls it. */
+/** `tilework queue`: shows the state of a queue and controls it. */
 import { Argument, type Command } from 'commander'
 import { type FileQueue, openQueue } from '../../queue.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
@@ -23,14 +23,14 @@ Examples:
   tilework queue status --queue redis://queue:6379 --json
   tilework queue pause --queue redis://queue:6379
 
-After pause workers finish what they have and take nothing more until resume. drain removes what waits;
-a run that waits for such files submits them again, so stop that first. Each prints the numbers of files.`
+After pause, workers finish their current files and take no new ones until resume. drain removes waiting
+files; a run that waits for them submits them again, so stop the run first.`
 
 export function addQueue(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   program
     .command('queue')
-    .summary('look at a queue of files, pause, resume or empty it')
-    .description('Prints how many files a queue has in each state, after an action on it.')
+    .summary('show a queue of files, pause, resume or empty it')
+    .description('Performs an action on a queue, and prints the number of its files in each state.')
     .addArgument(new Argument('<action>', 'what to do').choices(Object.keys(ACTIONS)))
     .requiredOption('--queue <url>', 'redis://[user:password@]host[:port][/db], or rediss:// for TLS')
     .option('--queue-name <name>', 'name of the queue on that server (default: tilework)')

@@ -20,10 +20,10 @@ export class UndoFile {
     this.#isEmpty = false
   }
 
-  /** For an empty file: that it is no mistake. Casts have no command that undoes them, and some formats store the layout. */
+  /** A note for an empty file, which is no error: casts cannot be undone, and some formats store the layout. */
   emptyNote(): string | undefined {
     return this.#isEmpty
-      ? `${this.path} is empty: no change of layout needs a command to undo it.`
+      ? `${this.path} is empty: there is no change of layout that needs an undo command.`
       : undefined
   }
 

@@ -1,4 +1,4 @@
-/** `tilework view FILE…`: a page in the browser about files, from a server on this machine. */
+/** `tilework view FILE…`: shows files in the browser, by a server on this machine. */
 import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
@@ -22,18 +22,19 @@ Examples:
   tilework view before.onnx after.tmfile
   tilework view weights.safetensors --port 8000 --no-open
 
-The page shows tensors, values, memory layouts, graphs, and the differences of two files. Files are read as the page asks for
-them and never written. Only programs of this machine that know the address with its token can reach the server; it
-runs until Ctrl+C.`
+The page shows tensors, values, memory layouts, graphs, and the differences of two files. Files are read on demand and never
+written. Only programs on this machine that know the address with its token can access the server; it runs until Ctrl+C.`
 
 export function addView(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('view')
-    .summary('look at files in the browser')
-    .description('Opens a page about files: tensors, values, memory layouts, graphs and differences.')
+    .summary('show files in the browser')
+    .description(
+      'Opens a page in the browser with tensors, values, memory layouts, graphs and differences of files.',
+    )
     .argument('<files...>', 'files of any known format')
     .option('--port <n>', 'port on 127.0.0.1; 0 takes a free one', parsePort, 0)
-    .option('--no-open', 'print the address and open no browser')
+    .option('--no-open', 'print the address without opening a browser')
   addReadOptions(command)
     .option('--json', 'print the address as JSON')
     .addHelpText('after', EXAMPLES)
@@ -74,13 +75,13 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-/** The program of each system that opens an address. */
+/** The program that opens a URL, by system. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
 
-/** Where there is no browser, the printed address is enough. */
+/** Opens the browser; failures are ignored, because the address is printed as well. */
 function openBrowser(url: string): void {
   const [program = 'xdg-open', ...before] = OPENERS[process.platform] ?? []
   const child = spawn(program, [...before, url], { stdio: 'ignore', detached: true })

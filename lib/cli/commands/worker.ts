@@ -42,51 +42,44 @@ Examples:
   tilework worker --queue redis://queue:6379 --root /models --root /blocked --jobs 4
   tilework worker --queue rediss://user:password@queue:6380/2 --root s3://bucket/models/ --memory 2GiB
 
-Takes files that "tilework convert … --queue URL" submits, and reads and writes below its roots alone; links
-are resolved first. SIGTERM or Ctrl+C ends it: files in progress may finish for --grace seconds and go back to
-the queue then, without a counted attempt. A second one ends it at once; other workers take its files when
-their locks end.
+Takes files that "tilework convert … --queue URL" submits, and reads and writes only below its roots; links
+are resolved first. SIGTERM or Ctrl+C stops it: files in progress may finish for --grace seconds, then they
+return to the queue without a counted attempt. A second signal stops it at once; other workers take its
+files when their locks expire.
 
-Failures of the network and of disks are tried again, after 1, 2, 4, … seconds; others fail at once. A file in
-whose conversion processes die is converted alone, and fails with ERR_WORKER_LOST after the third time.`
+After a network or disk failure a file is tried again after 1, 2, 4, … seconds; other failures are final. A
+suspect file (its previous worker crashed) is converted alone, and fails with ERR_WORKER_LOST after the
+third crash.`
 
 export function addWorker(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('worker')
     .summary('convert files of a queue')
-    .description('Converts the files that others submit to a queue on Redis or Valkey, until it is stopped.')
+    .description('Converts the files of a queue on Redis or Valkey, until it is stopped.')
     .usage('[options] --queue URL --root DIR')
     .requiredOption('--queue <url>', 'redis://[user:password@]host[:port][/db], or rediss:// for TLS')
     .option('--queue-name <name>', 'name of the queue on that server (default: tilework)')
     .option('--root <dir>', 'read and write below this folder, or below this URL; may be repeated', collect)
-    .option(
-      '--allow-scheme <name>',
-      'read and write any URL of this scheme, such as s3; may be repeated',
-      collect,
-    )
+    .option('--allow-scheme <name>', 'allow every URL of this scheme, such as s3; may be repeated', collect)
     .option('--jobs <n>', 'files to convert at the same time (default: 1)', wholeNumber('--jobs'))
-    .option('--threads <n>', 'threads for the numbers of all files together', wholeNumber('--threads'))
-    .option(
-      '--memory <bytes>',
-      'memory for the work of all files together, such as 2GiB',
-      byteCount('--memory'),
-    )
+    .option('--threads <n>', 'threads for the computations of all files together', wholeNumber('--threads'))
+    .option('--memory <bytes>', 'memory budget of all files together, such as 2GiB', byteCount('--memory'))
     .addOption(
       new Option(
         '--rate <files/seconds>',
-        'files that all workers together start in a time, such as 100/1',
+        'rate limit across all workers: files started per seconds, such as 100/1',
       ).argParser(parseRate),
     )
     .option(
       '--lock <seconds>',
-      'seconds after which a silent worker has lost its files (default: 30)',
+      'seconds after which the files of a dead worker go to others (default: 30)',
       wholeNumber('--lock'),
     )
     .option('--grace <seconds>', 'seconds to finish files when stopped (default: 5)', wholeNumber('--grace'))
     .option('--max-output <bytes>', 'largest output (default: 1TiB)', byteCount('--max-output'))
     .addOption(metricsOption('the worker runs'))
   addReadOptions(command)
-    .option('--json', 'print what happens as JSON, one line each')
+    .option('--json', 'print events as JSON, one per line')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: WorkerFlags) => finish(await work(flags, terminal)))
 }
@@ -95,7 +88,7 @@ function collect(value: string, before: readonly string[] = []): readonly string
   return [...before, value]
 }
 
-/** `100/1`: files, and the seconds in which they may start. */
+/** `100/1`: number of files, and the seconds within which that many may start. */
 function parseRate(text: string): WorkerOptions['rate'] {
   const [, files, seconds = '1'] = /^(\d{1,9})(?:\/(\d{1,5}))?$/.exec(text) ?? []
   if (files !== undefined) return { files: Number(files), perMilliseconds: Number(seconds) * 1000 }
@@ -153,7 +146,7 @@ async function work(flags: WorkerFlags, terminal: Terminal): Promise<ExitCode> {
   return EXIT.ok
 }
 
-/** A failure that is tried again has not ended the file. */
+/** Counts an event; a failure that is tried again is not counted as the result of the file. */
 function countEvent(metrics: Metrics, event: WorkerEvent): void {
   if (event.kind === 'started') metrics.queueWaited(event.waitedMs / 1000)
   else if (event.kind === 'written') {
@@ -164,10 +157,10 @@ function countEvent(metrics: Metrics, event: WorkerEvent): void {
   }
 }
 
-/** Seconds between two lines about trouble with the connection: it comes with every attempt to connect. */
+/** Seconds between two lines about connection problems, which occur with every attempt to reconnect. */
 const TROUBLE_EVERY_SECONDS = 10
 
-/** Prints failures and the sums, or with `--json` everything. */
+/** Prints failures and totals, or every event with `--json`. */
 class WorkerLog {
   readonly #isJson: boolean
   readonly #terminal: Terminal
@@ -200,7 +193,7 @@ class WorkerLog {
   #describe(event: WorkerEvent): void {
     if (event.kind === 'failed') {
       const { code, message, input, isRetried } = event
-      const end = isRetried ? '; it is tried again' : ''
+      const end = isRetried ? '; it will be tried again' : ''
       this.#print(`${code}: ${message}${message.includes(input) ? '' : ` (${input})`}${end}`)
     } else if (event.kind === 'trouble' && this.#isTimeForTrouble())
       this.#print(`The queue: ${event.message}`)
@@ -222,7 +215,7 @@ class WorkerLog {
     }
     if (this.#isJson) this.#printJson({ summary: sums })
     else {
-      const others = `${this.#failed} failed, ${this.#returned} handed back`
+      const others = `${this.#failed} failed, ${this.#returned} returned to the queue`
       this.#print(`Wrote ${formatCount(this.#written, 'file')}, ${formatBytes(this.#bytes)}; ${others}.`)
     }
   }

@@ -1,4 +1,4 @@
-/** Runs a command over several files: paths, and patterns that the shell did not expand. The most severe outcome is the exit code. */
+/** Runs a command over several files: paths, and patterns that the shell did not expand. The exit code is the most severe one. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isPattern, matchFiles, TileworkError } from '../../index.js'
@@ -32,7 +32,7 @@ export async function eachFile<Report extends object>(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const { files, json } = work
-  // A pattern makes a list also where it matches one file: what a program reads must not depend on the folder.
+  // A pattern gives a list even where it matches one file: the form of the output must not depend on the folder's content.
   const isOnly = files.length === 1 && !isSearched(files[0]!)
   const reports: (Report | { file: string; error: ErrorReport })[] = []
   let exitCode: ExitCode = EXIT.ok
@@ -72,7 +72,7 @@ function isSearched(file: string): boolean {
   return isPattern(file) && !existsSync(file)
 }
 
-/** The paths, and for each pattern the files that match it, sorted; those that came before are left out. */
+/** The paths, and the sorted matches of each pattern, without repetitions. */
 async function* filesOf(
   files: readonly string[],
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** Opens the input of a command, and marks a failure to do so, for the message and the exit code. */
+/** Opens the input of a command; a failure is marked, because message and exit code depend on it. */
 import { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
 import {
@@ -20,7 +20,7 @@ export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks' | 'hard
 export class InputError extends Error {
   override readonly name = 'InputError'
 
-  /** @param file - the path of the input; the path in `reason` is one inside the file */
+  /** @param file - path of the input; the path in `reason` is a location inside the file */
   constructor(
     readonly reason: TileworkError,
     readonly file?: string,
@@ -35,7 +35,7 @@ export function addReadOptions(command: Command): Command {
     .addOption(
       new Option(
         '--mode <how>',
-        'map inputs into memory, or read ranges of them (for network shares and files that others write)',
+        'map inputs into memory, or read them by ranges (for network shares and files that others may change)',
       )
         .choices(['map', 'read'])
         .default(process.platform === 'win32' ? 'read' : 'map'),
@@ -44,20 +44,20 @@ export function addReadOptions(command: Command): Command {
     .addOption(
       new Option(
         '--symlinks <policy>',
-        'where links among the parts of an input may lead: inside its folder, or anywhere',
+        'where symbolic links of data files and shards may lead: inside the folder of the input, or anywhere',
       )
         .choices(['inside', 'follow'])
         .default('inside'),
     )
     .addOption(
-      new Option('--hard-links <policy>', 'refuse or allow external data files with several names')
+      new Option('--hard-links <policy>', 'refuse or allow external data files with several hard links')
         .choices(['refuse', 'allow'])
         .default('refuse'),
     )
     .addOption(
       new Option(
         '--redirects <policy>',
-        'where redirects of a URL may lead: the same host, also hosts with public addresses, or anywhere',
+        'where redirects of a URL may lead: the same host only, also hosts with public addresses, or anywhere',
       )
         .choices(['same-host', 'public', 'any'])
         .default('same-host'),
@@ -75,7 +75,7 @@ export function readChoice({ mode, guard, symlinks, hardLinks, redirects }: Read
   }
 }
 
-/** What `path` names: `-` is stdin, which is received into memory up to the limit of streams. */
+/** The input for `path`; `-` is stdin, which is received into memory up to the limit for streams. */
 export function inputOf(path: string, { stdin }: Pick<Terminal, 'stdin'>): Input {
   return path === '-' && stdin ? Readable.from(stdin(), { objectMode: true }) : path
 }
@@ -83,7 +83,7 @@ export function inputOf(path: string, { stdin }: Pick<Terminal, 'stdin'>): Input
 /**
  * The file behind `path`, read leniently.
  *
- * @param terminal - where `-` names its stdin
+ * @param terminal - provides stdin for `-`
  * @throws InputError around what `open` throws
  */
 export async function openInput(
@@ -98,7 +98,7 @@ export async function openInput(
   }
 }
 
-/** An error of `open` as the input's own. */
+/** Marks an error of `open` as an InputError. */
 export function inputError(error: unknown, path: string): unknown {
   return error instanceof TileworkError ? new InputError(error, path) : error
 }

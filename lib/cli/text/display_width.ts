@@ -1,4 +1,4 @@
-/** How many columns a text takes on a terminal, and cutting and wrapping by that width. */
+/** The width of a text in terminal columns, and shortening and wrapping to a width. */
 import { stripVTControlCharacters } from 'node:util'
 
 const ASCII = /^[\u0020-\u007e]*$/

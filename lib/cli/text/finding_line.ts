@@ -13,7 +13,7 @@ export function findingLine(finding: Finding, colors: Colors): string {
   return `${paint(severity)} ${code} ${colors.dim(printable(where))} ${printable(optionAdvice(message))}`
 }
 
-/** Findings that a conversion prints in full; it counts the others. */
+/** Most findings that a conversion prints in full; the others are only counted. */
 export const FINDINGS_IN_NOTICE = 5
 
 /** One finding of one of several inputs. */
@@ -22,7 +22,7 @@ export function findingNotice(input: string, { severity, code, path, message }: 
   return printable(`${severity}: ${input}: ${code}: ${optionAdvice(message)}${where}`)
 }
 
-/** The first findings of a conversion's input in full, and the number of all where there are more. */
+/** The first findings of an input in full, and the total number where there are more. */
 export function findingNotices(input: string, findings: readonly Finding[]): string[] {
   const lines = findings.slice(0, FINDINGS_IN_NOTICE).map((finding) => findingNotice(input, finding))
   if (findings.length <= FINDINGS_IN_NOTICE) return lines

@@ -1,16 +1,16 @@
-/** What `convert` says of a graph that became one of another format. */
+/** The report of `convert` on a graph that was converted to another format. */
 import type { ConvertResult } from '../../index.js'
 import { formatCount } from './byte_count.js'
 
 type GraphReport = NonNullable<ConvertResult['graph']>
 
-/** Lists of the reports of both directions, and what their entries are. */
+/** Lists in the reports of both directions, and the words for their entries. */
 const COUNTED = {
   folded: 'folded',
   fused: 'fused',
   replaced: 'replaced',
   copied: 'outputs copied',
-  zeros: 'constants without data, which are zeros',
+  zeros: 'constants without data, filled with zeros',
 }
 
 /** A line with counts, then one for each note. */

@@ -24,5 +24,5 @@ export function lossesLine(input: string, losses: readonly TensorLosses[]): stri
 
 function adviceFor({ dtype }: TensorLosses): string {
   const isCode = /^u?int[248]$|^u?int16$|^int32$|^float[48]/.test(dtype)
-  return `--quantize ${isCode ? dtype : 'int8'} keeps them as codes with scales`
+  return `--quantize ${isCode ? dtype : 'int8'} stores quantized values with scales instead`
 }

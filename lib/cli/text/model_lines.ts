@@ -40,7 +40,7 @@ export function onnxLines(model: OnnxSummary): string[] {
   ].filter((line) => !line.endsWith(': '))
 }
 
-/** Entries and characters of a value that are shown; JSON has all of them. Trainers write whole settings into one value. */
+/** Most metadata entries and characters per value; JSON has all. Some training tools store a whole configuration in one value. */
 const SHOWN_ENTRIES = 8
 const SHOWN_CHARACTERS = 80
 

@@ -28,7 +28,7 @@ export function optionAdvice(message: string): string {
   return FLAGS_FOR_ADVICE.reduce((text, [advice, flags]) => text.replace(advice, flags), message)
 }
 
-/** Names as `--tensor` takes them: a name that looks like an index, or begins with `name:`, needs that prefix. */
+/** Names in the form of `--tensor`: a name that starts with `#` or `name:` gets the prefix `name:`. */
 function withSelectors(message: string): string {
   return message
     .replace(/"(#|name:)/g, '"name:$1')

@@ -1,10 +1,10 @@
-/** Parses numbers of the command line: counts and sizes in bytes. The library checks their ranges. */
+/** Parses numbers on the command line: counts and byte sizes. The library checks their ranges. */
 import { TileworkError } from '../../index.js'
 
 /**
  * The parser of a whole number.
  *
- * @param flag - as it is typed, for the error
+ * @param flag - the flag with its dashes, for the error message
  */
 export function wholeNumber(flag: string): (text: string) => number {
   return (text) => {
@@ -13,13 +13,13 @@ export function wholeNumber(flag: string): (text: string) => number {
   }
 }
 
-/** Powers of 1024 by their prefix. */
+/** Prefixes of powers of 1024. */
 const PREFIXES = ['', 'K', 'M', 'G', 'T']
 
 /**
  * The parser of a number of bytes: `1048576`, `512MiB`, `2GiB`, also `2G`.
  *
- * @param flag - as it is typed, for the error
+ * @param flag - the flag with its dashes, for the error message
  */
 export function byteCount(flag: string): (text: string) => number {
   return (text) => {

@@ -1,7 +1,7 @@
 /** Parses lists of numbers on the command line: shapes and padding. */
 import { TileworkError } from '../../index.js'
 
-/** A shape without axes; the empty list is one as well. */
+/** Denotes a shape without axes; the empty list does too. */
 const SCALAR = 'scalar'
 
 /** A dimension of which neither extent nor name is known. */

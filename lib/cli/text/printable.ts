@@ -1,5 +1,5 @@
 /**
- * Text of files made safe for a terminal: names and messages may contain escape sequences that move the cursor, change the
+ * Makes text from files safe for a terminal: names and messages may contain escape sequences that move the cursor, change the
  * title or hide other text (CWE-150).
  */
 import type { OutputStream, Terminal } from './terminal.js'
@@ -18,22 +18,22 @@ export function escapeUnsafe(text: string, replacement: (character: string) => s
   return text.replace(UNSAFE, replacement)
 }
 
-/** `text` with every unsafe character written as `\uXXXX`, above U+FFFF as two of them. */
+/** `text` with every unsafe character written as `\uXXXX`; characters above U+FFFF as two escapes. */
 export function printable(text: string): string {
   return text.replace(UNSAFE, escapeCharacter)
 }
 
-/** Characters of a name that a line of text shows; JSON has all of them. */
+/** Most characters of a name in a line of text; JSON has all. */
 const SHOWN_LENGTH = 4096
 
-/** `name` as `printable` has it; the middle of one that nobody reads is left out. */
+/** `printable(name)`, without the middle of a very long name. */
 export function printableName(name: string): string {
   if (name.length <= SHOWN_LENGTH) return printable(name)
   const half = SHOWN_LENGTH / 2
   return printable(`${name.slice(0, half)}…${name.slice(-half)}`)
 }
 
-/** `text` as `printable` has it, up to `length` characters. */
+/** The first `length` characters of `printable(text)`. */
 export function printableStart(text: string, length: number): string {
   const whole = printable(text)
   return whole.length <= length ? whole : `${whole.slice(0, length)}…`
@@ -45,14 +45,14 @@ export function printableJson(value: unknown, indent?: number): string {
 }
 
 function escapeJson(text: string): string {
-  // JSON.stringify writes no control characters outside strings but the line breaks of the indentation.
+  // Outside strings, the only control characters in the output of JSON.stringify are line breaks of the indentation.
   return text.replace(UNSAFE, (character) => (character === '\n' ? character : escapeCharacter(character)))
 }
 
 /**
  * Writes the JSON of a command: indented on a terminal, on one line for a program.
  *
- * The elements of lists in a report are written one after the other: their text may be many times as large as they are.
+ * The elements of lists in a report are written one by one: their text may be many times as large as their data.
  *
  * @param value - a report or an array of reports, whose lists need not be arrays
  */
@@ -103,7 +103,7 @@ function* listTexts(
 
 function* valueTexts(value: unknown, margin: string, indent: number): Generator<string> {
   const text = JSON.stringify(value, undefined, indent)
-  // In slices: escaped, a name of many megabytes is six times as long.
+  // In slices, because escaping may make a name of many megabytes six times as long.
   for (let start = 0; start < text.length; ) {
     let end = Math.min(text.length, start + WRITE_LENGTH)
     if (isHighSurrogate(text.charCodeAt(end - 1)) && end < text.length) end++
@@ -121,10 +121,10 @@ function isList(value: unknown): value is Iterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.iterator in value
 }
 
-/** Characters that are collected for a write. */
+/** Characters per write. */
 const WRITE_LENGTH = 2 ** 16
 
-/** Writes many short texts by few calls. */
+/** Writes many short texts in few calls. */
 export function writeTexts(texts: Iterable<string>, stdout: Pick<OutputStream, 'write'>): void {
   let collected: string[] = []
   let length = 0

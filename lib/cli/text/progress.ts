@@ -4,7 +4,7 @@ import type { SingleBar } from 'cli-progress'
 import { formatBytes } from './byte_count.js'
 import type { Terminal } from './terminal.js'
 
-/** Shorter work shows no bar, which would only flash. */
+/** Delay before the bar is shown: for shorter work it would only flash. */
 const SHOW_AFTER_MS = 500
 
 /** Moves to the first column and clears the line (ECMA-48). */
@@ -21,7 +21,7 @@ export interface ProgressState {
 export interface Progress {
   /** @param what - printed before the bytes, for example the number of files done */
   update(state: ProgressState, what?: string): void
-  /** Writes lines without damage to the bar. */
+  /** Writes lines without corrupting the bar. */
   aside(write: () => void): void
   /** Removes the bar. May be called twice. */
   stop(): void
@@ -90,7 +90,7 @@ function createBar(label: string, terminal: Terminal): SingleBar {
     barIncompleteChar: '░',
     hideCursor: true,
     clearOnComplete: true,
-    // The handler of the bar would end the process during a write; the caller handles signals.
+    // cli-progress' own signal handler would end the process during a write; the caller handles signals.
     gracefulExit: false,
   })
 }

@@ -1,8 +1,8 @@
-/** The warning about element types that npy and npz store as raw items, which are read back as unsigned numbers. */
+/** The warning about dtypes that npy and npz store as raw items, which are read back as unsigned integers. */
 import { DTYPES, type Dtype, type TensorSummary } from '../../index.js'
 import { printable } from './printable.js'
 
-/** @returns undefined where numpy has every type that was written */
+/** @returns undefined where numpy has every dtype that was written */
 export function rawItemsLine(
   output: string,
   format: string,

@@ -16,7 +16,7 @@ export interface ErrorReport {
   readonly offset?: number
 }
 
-/** The error that a wrapped failure is about. */
+/** Unwraps an InputError. */
 function reasonOf(failure: unknown): unknown {
   return failure instanceof InputError ? failure.reason : failure
 }
@@ -39,9 +39,9 @@ export function errorReport(failure: unknown): ErrorReport {
 }
 
 /**
- * Writes `tilework: CODE: message (file, path, offset)`, without what the message contains already.
+ * Writes `tilework: CODE: message (file, path, offset)`; parts that the message contains already are omitted.
  *
- * @param input - the input, for commands with several
+ * @param input - the input, for commands with several inputs
  */
 export function printError(failure: unknown, terminal: Terminal, input?: string): void {
   const { code, message, file = input, path, offset } = errorReport(failure)
@@ -49,17 +49,17 @@ export function printError(failure: unknown, terminal: Terminal, input?: string)
   const details = [...new Set(names), ...(offset === undefined ? [] : [`offset ${offset}`])]
   const detail = details.join(', ')
   const line = `tilework: ${code}: ${message}${detail === '' ? '' : ` (${detail})`}`
-  // Refusals of a graph have a line for each reason. Indented, so that no text of a file passes for a line of the command.
+  // Errors about a graph have one line per reason, indented so that text from a file cannot imitate a line of the command.
   terminal.stderr.write(`${line.split('\n').map(printable).join('\n  ')}\n`)
   const reason = reasonOf(failure)
-  // A fault of tilework itself can be found only with its stack.
+  // Internal errors need the stack to be diagnosed.
   if (code === 'ERR_INTERNAL' && reason instanceof Error && reason.stack)
     terminal.stderr.write(`${reason.stack}\n`)
 }
 
 /** An error of the operating system, for a file that a command itself reads or writes. */
 export function ioError(what: string, path: string, cause: unknown): TileworkError {
-  // The message of Node ends with the system call and the path, which the sentence has already.
+  // Node's message ends with the system call and the path; the path is in the sentence already.
   const reason = cause instanceof Error ? cause.message.replace(/, (\w+) '.*'$/, ' ($1)') : String(cause)
   return new TileworkError('ERR_IO', `${what}: ${reason}.`, { path, cause })
 }

@@ -1,4 +1,4 @@
-/** Quotes words for a command line that can be pasted into a shell and printed on a terminal. */
+/** Quotes arguments for a command line that can be printed on a terminal and pasted into a shell. */
 import { escapeUnsafe, isPrintable } from './printable.js'
 
 /** Characters without a meaning in any POSIX shell, at any position of a word. */
@@ -8,8 +8,8 @@ const PLAIN_WORD_OF_WINDOWS = /^[A-Za-z0-9_\-./:=+\\]+$/
 
 /**
  * The words, quoted where necessary: `'…'` for every POSIX shell; `$'…'` (POSIX.1-2024; bash, zsh, ksh) for words with
- * characters that a terminal interprets. On Windows `"…"` for cmd.exe and PowerShell; words with quotes, `$`, backticks or characters
- * that a terminal interprets are quoted for PowerShell 7.3 or newer, because no form fits both.
+ * characters that a terminal interprets. On Windows `"…"` for cmd.exe and PowerShell; words with quotes, `$`, backticks or
+ * characters that a terminal interprets are quoted for PowerShell 7.3 or newer, because no form works in both.
  */
 export function shellQuote(words: readonly string[], platform: NodeJS.Platform = process.platform): string {
   return words.map(platform === 'win32' ? quoteForWindows : quoteForPosix).join(' ')
@@ -34,6 +34,6 @@ function quoteForWindows(word: string): string {
     return `"${escapeUnsafe(escaped, (character) => `\`u{${character.codePointAt(0)!.toString(16)}}`)}"`
   }
   if (/["$`]/.test(word)) return `'${word.replaceAll("'", "''")}'`
-  // Before a quote, a program's own parser takes a backslash for an escape.
+  // Programs on Windows parse a backslash before a quote as an escape.
   return `"${word.replace(/\\$/, '\\\\')}"`
 }

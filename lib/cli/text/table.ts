@@ -1,23 +1,23 @@
-/** Tables without frame lines, which are easy to read, cut and search. */
+/** Tables without frame lines, so that they can be read, cut and searched easily. */
 import { cutMiddle, displayWidth } from './display_width.js'
 import type { Colors } from './terminal.js'
 
 export interface Column {
   readonly title: string
   readonly align?: 'left' | 'right'
-  /** The colour of a cell by what it says; blanks around the text stay plain. */
+  /** Colours the text of a cell; the padding around it is not coloured. */
   readonly paint?: (text: string, colors: Colors) => string
-  /** True for texts that may be cut in the middle where the table is wider than the terminal. */
+  /** Whether texts may be shortened in the middle where the table is wider than the terminal. */
   readonly canShrink?: boolean
-  /** The column is left out where the table is wider than the terminal and every cell has this text. */
+  /** The column is omitted where the table is wider than the terminal and every cell has this text. */
   readonly usual?: string
 }
 
 const GAP = '  '
-/** A column is never cut below this, because a name of fewer characters says nothing. */
+/** A column is never narrower, because a name shortened further is not recognisable. */
 const MIN_COLUMN_WIDTH = 12
 
-/** A table of few rows. */
+/** A table as one string, for few rows. */
 export function formatTable(
   columns: readonly Column[],
   rows: Iterable<readonly string[]>,
@@ -28,7 +28,7 @@ export function formatTable(
 }
 
 /**
- * The lines of a table: the titles, and one line per row. Linear in the number of rows, none of which is kept.
+ * The lines of a table: the titles, then one line per row. Time is linear in the number of rows; no row is stored.
  *
  * @param rows - iterated up to four times
  * @param maxWidth - columns of the terminal; absent for a pipe, whose reader needs whole names
@@ -53,7 +53,7 @@ export function* tableLines(
   }
   const widths = fit(columns, natural, maxWidth)
   const head = columns.map(({ title, align }, at) =>
-    // Without a column behind it, the last title needs no padding.
+    // The last title needs no padding.
     pad(title, colors.dim(title), widths[at]!, align, at === columns.length - 1),
   )
   yield `${head.join(GAP)}\n`
@@ -83,7 +83,7 @@ function unusualColumns(columns: readonly Column[], rows: Iterable<readonly stri
   return [...columns.keys()].filter((at) => !isUsual[at])
 }
 
-/** Narrows the widest columns that may shrink until the table fits, or nothing is left to cut. */
+/** Narrows the widest columns that may shrink until the table fits or no column can shrink further. */
 function fit(columns: readonly Column[], widths: number[], maxWidth: number): number[] {
   let excess = widthOf(widths) - maxWidth
   for (; excess > 0; excess--) {
@@ -112,7 +112,7 @@ function formatRow(
   return cells.join(GAP).trimEnd()
 }
 
-/** @param isLast - the last column is not padded: blanks at the end of a line are of no use in a pipe */
+/** @param isLast - whether it is the last column, which is not padded: trailing blanks would be useless in a pipe */
 function pad(text: string, painted: string, width: number, align: Column['align'], isLast: boolean): string {
   const blanks = ' '.repeat(Math.max(0, width - displayWidth(text)))
   if (align === 'right') return blanks + painted

@@ -1,6 +1,6 @@
 /**
- * The output of a command. Results go to stdout; progress, summaries and errors, which are for a person, go to stderr.
- * Colours and progress are for terminals only.
+ * The output of a command. Results are written to stdout; progress, summaries and errors, which are for people, to stderr.
+ * Colours and progress are used on terminals only.
  */
 import { createRequire } from 'node:module'
 import type PicoColors from 'picocolors'
@@ -16,11 +16,11 @@ export interface OutputStream {
 export interface RunOptions {
   readonly stdout: OutputStream
   readonly stderr: OutputStream
-  /** Whether both streams are terminals. Default: as each stream says. */
+  /** Whether both streams are terminals. Default: `isTTY` of each stream. */
   readonly isTTY?: boolean
   /** The input stream. A function, because access to the stdin of a process starts reading it. */
   readonly stdin?: () => AsyncIterable<Uint8Array | string>
-  /** True when the reader of stdout is gone: a command that only prints may end, one that writes files continues. */
+  /** True once the reader of stdout is gone: a command that only prints may then stop, but one that writes files continues. */
   readonly isReaderGone?: () => boolean
   /** Cancels the run; its exit code is then 130. */
   readonly signal?: AbortSignal
@@ -79,7 +79,7 @@ export function createTerminal(options: RunOptions): Terminal {
   }
 }
 
-/** Loaded where colours are on: a run whose output is piped has none. */
+/** Loaded only where colours are on, which excludes piped output. */
 function loadColors(): Colors {
   const colors = createRequire(import.meta.url)('picocolors') as typeof PicoColors
   return colors.createColors(true)

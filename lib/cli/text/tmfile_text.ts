@@ -16,7 +16,7 @@ export function* tmfileText({ nodes, tensors }: TmfileDump): Generator<string> {
     tensors[at]?.role === 'constant' ? `${nameOf(at)} ${typeOf(at)}` : nameOf(at)
   const output = (at: number): string => `${nameOf(at)} ${typeOf(at)}`
   for (const [at, node] of nodes.entries()) {
-    // It stands at the nodes that read it.
+    // Constants are printed at their consumers.
     if (node.operator === 'Const') continue
     const inputs = node.inputs.map(input).join(', ')
     const outputs = node.outputs.map(output).join(', ')
