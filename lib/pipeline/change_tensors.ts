@@ -1,4 +1,4 @@
-/** The tensor part of a conversion: source layout, element type, quantization and target layout, all lazy. */
+/** The changes of tensors in a conversion: source layout, dtype, quantization and target layout, all lazy. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { DeviceChoice } from '../device/devices.js'
 import { onDevice } from '../device/on_device.js'
@@ -16,23 +16,22 @@ import { reorder } from '../tensor/reorder.js'
 import type { AnyTensor, DenseTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
-/** What a conversion does with the tensors. Without any of these options they are written as they are. */
+/** How a conversion changes tensors. Without any of these options they are written unchanged. */
 export interface TensorChanges {
   /** Names or indices (below 0 from the end) of the tensors to write, in this order. Default: all. */
   readonly tensors?: readonly (string | number)[]
   /**
-   * Element type to write. A block type, for GGUF, quantizes matrices of floats whose rows are whole blocks, and the other tensors
-   * stay as they are.
+   * Dtype to write. A block type, for GGUF, quantizes float matrices whose rows are whole blocks; other tensors are unchanged.
    */
   readonly dtype?: DtypeName | BlockDtype
   /** Quantizes to `dtype` with these parameters, as `quantize` does. */
   readonly quantize?: QuantizeOptions
-  /** Memory layout to write. Default: `row_major` for a tensor with `fromLayout`, else the layout it has. */
+  /** Memory layout to write. Default: `row_major` with `fromLayout`, otherwise the layout of the tensor. */
   readonly layout?: AnyLayoutName
   /** Padding of `layout` before and after each axis. */
   readonly lower?: readonly number[]
   readonly upper?: readonly number[]
-  /** Layout of the stored elements, where the file format cannot say it. Needs `shape`. */
+  /** Layout of the stored elements, where the file format cannot express it. Needs `shape`. */
   readonly fromLayout?: AnyLayoutName
   /** Logical shape of the stored elements, with `fromLayout`. */
   readonly shape?: readonly number[]
@@ -51,11 +50,11 @@ export interface ReorderedTensor {
   readonly after: DenseTensor
 }
 
-/** Failed tensors listed in an error message; more would not be read. */
+/** Most failed tensors in an error message. */
 const MAX_LISTED_FAILURES = 5
 
 /**
- * Checks what can be wrong for every file alike, before any file is opened.
+ * Checks everything that does not depend on a file, before any file is opened.
  *
  * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE, ERR_LAYOUT_NAME
  */
@@ -68,7 +67,7 @@ export function checkTensorChanges(changes: TensorChanges): void {
   }
   for (const name of [layout, fromLayout]) if (name !== undefined) parseLayout(name)
   if (fromLayout !== undefined && shape === undefined) {
-    refuse('fromLayout needs shape: the stored elements do not have the logical shape.')
+    refuse('fromLayout needs shape: the file does not contain the logical shape.')
   }
   if (fromLayout === undefined && (shape ?? fromLower ?? fromUpper) !== undefined) {
     refuse('shape, fromLower and fromUpper need fromLayout.')
@@ -77,7 +76,7 @@ export function checkTensorChanges(changes: TensorChanges): void {
   if ((layout ?? fromLayout) === undefined && as !== undefined) refuse('as needs layout or fromLayout.')
   if (changes.quantize === undefined) return
   checkOptions(changes.quantize, 'quantize', ['scale', 'zeroPoint', 'axis', 'blockSize', 'saturate', 'rules'])
-  if (changes.dtype === undefined) refuse('quantize needs dtype, the element type of the codes.')
+  if (changes.dtype === undefined) refuse('quantize needs dtype, the dtype of the quantized values.')
 }
 
 function checkSelectors(selectors: unknown): void {
@@ -101,7 +100,7 @@ export function changesLayout({ layout, fromLayout }: TensorChanges): boolean {
   return layout !== undefined || fromLayout !== undefined
 }
 
-/** True where the element type of some tensor changes. */
+/** True where the dtype of some tensor changes. */
 export function changesElements(tensors: Iterable<AnyTensor>, { dtype, quantize }: TensorChanges): boolean {
   if (quantize !== undefined || dtype === undefined) return quantize !== undefined
   const target = resolveElementType(dtype)
@@ -110,7 +109,7 @@ export function changesElements(tensors: Iterable<AnyTensor>, { dtype, quantize 
 }
 
 /**
- * Each tensor in the layout of the options. Nothing is computed yet.
+ * Each tensor in the layout of the options, lazily.
  *
  * @throws TileworkError with the code of the first tensor that cannot be converted; the message lists the others
  */
@@ -119,7 +118,7 @@ export function reorderTensors(tensors: Tensors, changes: TensorChanges): Tensor
 }
 
 /**
- * Each tensor with the element type of the options, in the layout it has.
+ * Each tensor with the dtype of the options, in its current layout.
  *
  * @throws TileworkError as `reorderTensors`
  */
@@ -127,7 +126,7 @@ export function changeElementTypes(tensors: Tensors, changes: TensorChanges): Te
   return changeEach(tensors, changes, (tensor) => changeElementType(tensor, changes))
 }
 
-/** The tensor computed on the device of the options; kinds other than dense are copied and need none. */
+/** The tensor, computed on the device of the options. Tensors that are not dense are copied without a device. */
 export function computeOnDevice(tensor: AnyTensor, { device }: TensorChanges): AnyTensor {
   return device === undefined || tensor.kind !== 'dense' ? tensor : onDevice(tensor, device)
 }
@@ -137,7 +136,7 @@ interface Failure {
   readonly error: TileworkError
 }
 
-/** Tries the change of each tensor, so that what fails is known before anything is written. */
+/** Tries the change of each tensor, so that failures are known before anything is written. */
 function changeEach(
   tensors: Tensors,
   changes: TensorChanges,
@@ -148,7 +147,7 @@ function changeEach(
     try {
       change(tensor)
     } catch (error) {
-      // An unknown layout is wrong for every tensor alike, so one message is enough.
+      // An unknown layout fails for every tensor, so one message is enough.
       if (!(error instanceof TileworkError) || error.code === 'ERR_LAYOUT_NAME') throw error
       failures.push({ tensor, error })
     }
@@ -171,7 +170,7 @@ function failureOf(failures: readonly Failure[], total: number, isSelection: boo
   return new TileworkError(first.code, `${what}: ${listed.join('; ')}${more}.${advice}`, { cause: first })
 }
 
-/** The tensor before and after the change of its layout; other changes are made in both. */
+/** The tensor before and after the change of its layout; other changes are applied to both. */
 export function reorderTensor(tensor: AnyTensor, changes: TensorChanges): ReorderedTensor {
   const before = changeElementType(withSourceLayout(requireDense(tensor), changes), changes) as DenseTensor
   const { layout, lower, upper, as } = changes

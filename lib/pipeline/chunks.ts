@@ -1,7 +1,6 @@
 /**
- * Splits a planned file into chunks in file order, each small enough for bounded memory: bytes in memory, a range copied
- * from file descriptor to file descriptor, a range that the addon computes from file to file, or bytes that pass through
- * JavaScript.
+ * Splits a planned file into chunks in file order, small enough to bound memory: bytes in memory, a range copied between file
+ * descriptors, a range that the addon computes from file to file, or bytes that pass through JavaScript.
  */
 import { bufferWithinBudget } from '../bytes/memory_budget.js'
 import { nativeFileOf } from '../bytes/native_file.js'
@@ -15,11 +14,11 @@ import { JoinedTensor } from '../tensor/joined.js'
 import type { DenseTensor } from '../tensor/tensor.js'
 
 /**
- * Bytes of a chunk that the addon computes or copies alone. Large, so that its threads have work while JavaScript
- * responds; small enough for several progress reports per second.
+ * Size of a chunk that the addon computes or copies by itself: large enough to keep its threads busy, small enough for several
+ * progress reports per second.
  */
 export const NATIVE_CHUNK_BYTES = 32 * 1024 * 1024
-/** Bytes of a chunk that passes through JavaScript. A few of them are in memory at a time. */
+/** Size of a chunk that passes through JavaScript. A few such chunks are in memory at a time. */
 export const JS_CHUNK_BYTES = 2 * 1024 * 1024
 
 interface Positioned {
@@ -37,7 +36,7 @@ export type Chunk = Positioned &
     | {
         readonly kind: 'copied'
         readonly file: NativeInputFile
-        /** Names the file in error messages. */
+        /** Name of the file in error messages. */
         readonly label: string
         readonly start: number
       }
@@ -59,7 +58,7 @@ type Work = Chunk extends infer P ? (P extends Chunk ? Omit<P, keyof Positioned>
 export interface ChunkOptions {
   /** True when the target accepts chunks that never pass through JavaScript. */
   readonly isNative: boolean
-  /** Number of tensors in a range that is copied whole. */
+  /** Number of tensors in a range segment, for progress reports. */
   readonly tensorsOfRanges: number
 }
 
@@ -68,7 +67,7 @@ export function* chunksOf(segments: Iterable<WriteSegment>, options: ChunkOption
   let position = 0
   for (const segment of segments) {
     for (const { work, byteLength, tensors } of workOf(segment, options)) {
-      // Spread last: Node 20 takes a microsecond for each property behind a spread.
+      // The spread is last: in Node 20 each property after a spread costs a microsecond.
       yield { position, byteLength, tensors, ...work } as Chunk
       position += byteLength
     }
@@ -149,7 +148,7 @@ function chunksOfSource(
   }))
 }
 
-/** The chunks of a range. An empty range is one empty chunk, with which its tensors are complete. */
+/** The chunks of a range. An empty range gives one empty chunk, which reports its tensors as complete. */
 function* chunksOfRange(
   start: number,
   end: number,

@@ -1,4 +1,4 @@
-/** Converts one file: selects tensors, changes their element type and layout, and writes them in any format. */
+/** Converts one file: selects tensors, changes their dtype and layout, and writes them in any format. */
 import type { Writable } from 'node:stream'
 import type { TmfileToOnnxReport } from '../bridges/onnx_tmfile/to_onnx/index.js'
 import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
@@ -45,47 +45,48 @@ import { summarizeTensors, type TensorSummary } from './tensor_summary.js'
 import { type UndoConversion, undoConversions } from './undo.js'
 
 /**
- * Options of a conversion: those of the tensors, those of `save` for the output (`format` is the format to write), and
- * under `open` those for the input.
+ * Options of a conversion: the changes of tensors, the options of `save` for the output (`format` is the format to write), and
+ * under `open` the options for the input.
  */
 export type ConvertOptions = TensorChanges &
   SaveOptions &
   GraphOptions & {
     readonly open?: OpenOptions
-    /** Writes the weights of a model without its graph, also in the format of the model. */
+    /** Writes the weights of a model without its graph, even in the format of the model. */
     readonly weightsOnly?: boolean
     /**
-     * Quantizes tensors of floats with scales from their own values, which become the tensors `<name>_scale` and
-     * `<name>_zero_point`. Scalars and vectors stay unless `tensors` names them. Excludes `dtype`, `quantize` and layouts.
+     * Quantizes float tensors with scales computed from their values. Scales and zero points become the tensors `<name>_scale`
+     * and `<name>_zero_point`. Scalars and vectors are not quantized unless `tensors` names them. Cannot be combined with
+     * `dtype`, `quantize` and layouts.
      */
     readonly quantizeTo?: ValueQuantization
-    /** Counts the numbers that a cast to `dtype` destroys. Large tensors are counted where samples show losses. */
+    /** Counts the values that a cast to `dtype` destroys. Large tensors are counted only where samples show losses. */
     readonly countLosses?: boolean
-    /** Says how each tensor was computed, see `explain`; not of a model that keeps its graph. */
+    /** Reports how each tensor was computed, see `explain`; not for a model that keeps its graph. */
     readonly explain?: boolean
   }
 
-/** Where a conversion writes. */
+/** The target of a conversion. */
 export type Output = string | URL | WritableStream<Uint8Array> | Writable
 
 export interface ConvertResult {
   /** Format of the output. */
   readonly format: FormatName
-  /** Length of the output, files beside it included. */
+  /** Length of the output in bytes, including the files beside it. */
   readonly byteLength: number
   /** The tensors as they were written. */
   readonly tensors: readonly TensorSummary[]
-  /** What a lenient read of the input noticed. */
+  /** Findings of the lenient read of the input. */
   readonly findings: readonly Finding[]
   /** One conversion for each tensor that was not written in row-major order. */
   readonly undo: readonly UndoConversion[]
-  /** Nodes of the input's graph that the output does not have, because it holds tensors and no model. */
+  /** Number of graph nodes of the input that were dropped because the output has no graph. */
   readonly droppedNodes: number
-  /** With `countLosses`: the tensors that the cast turned to zeros, or of which it saturated more than 1 %. */
+  /** With `countLosses`: the tensors that became all zeros, or of which more than 1 % of the values were saturated. */
   readonly losses: readonly TensorLosses[]
   /** With `explain`: what computed each dense tensor. */
   readonly explanations?: readonly ExplainedTensor[]
-  /** Of a graph that became one of another format: what was folded, fused and replaced. */
+  /** For a graph that was converted to another format: what was folded, fused and replaced. */
   readonly graph?: OnnxToTmfileReport | TmfileToOnnxReport
 }
 
@@ -94,14 +95,14 @@ export interface ExplainedTensor extends TensorExplanation {
   readonly name: string
 }
 
-/** What a cast destroyed in a tensor. */
+/** The values of a tensor that a cast destroyed. */
 export interface TensorLosses extends CastLosses {
   readonly name: string
-  /** The element type that was written. */
+  /** The dtype that was written. */
   readonly dtype: Dtype
 }
 
-/** Share of saturated numbers above which a cast counts as destructive; outliers of a trained model are fewer. */
+/** Share of saturated values above which a cast counts as destructive; trained models have fewer outliers. */
 const DESTRUCTIVE_SHARE = 0.01
 
 const TENSOR_OPTIONS = {
@@ -145,8 +146,8 @@ export function convertOptionNames(): string[] {
  * Without options that change tensors the file is copied byte for byte, or written in another format. The output may be
  * the input: a path is replaced when every byte of the new file is on disk.
  *
- * @param input - anything that `open` takes, or an open file, which stays open; a change of the element type of a whole
- * tmfile changes the model of such a file
+ * @param input - anything that `open` takes, or an open file, which stays open; a change of the dtype of a whole tmfile
+ * changes the model of such an open file
  * @returns what was written, and the conversions that undo it
  * @throws TileworkError as `open`, `cast`, `reorder`, `quantize` and `save`; ERR_UNSUPPORTED where tensors would no longer
  * fit the graph of the model
@@ -229,7 +230,7 @@ export async function convertFile(
   }
 }
 
-/** A missing data file is a finding of the input: the reason why a tensor has no data. */
+/** Adds the reason why a tensor has no data, such as a missing data file, which is a finding of the input. */
 function withFinding(error: unknown, { findings }: OpenFile): unknown {
   if (!(error instanceof TileworkError) || error.code !== 'ERR_NO_DATA') return error
   const reason = findings.find(({ code }) => code === 'ERR_IO')
@@ -245,7 +246,7 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
     format: file.format,
     path: openedFile(file)?.source.label,
   })
-  // Naming tensors takes them out of the model: the result is not a model.
+  // Selecting tensors drops the graph.
   const isPart = options.tensors !== undefined || options.weightsOnly === true
   if (!isPart && hasBridge(file, format.name)) {
     return convertToModel(file, output, options, format.name as FormatName)
@@ -311,10 +312,10 @@ function withMetadata({ gguf }: OpenFile, { name }: FormatEntry, options: Conver
   return { ...options, gguf: { metadata: gguf.wholeMetadata(), ...options.gguf } }
 }
 
-/** Tensors of a file: those that were selected, or the list of all. */
+/** The selected tensors of a file, or the list of all. */
 type Selected = Tensors
 
-/** A model that becomes a file of another format is stored as its weights, unless tensors are named. */
+/** The tensors to write: those that are named; otherwise, for a model in another format, its weights. */
 async function selectedTensors(
   file: OpenFile,
   format: FormatEntry,
@@ -330,15 +331,15 @@ async function selectedTensors(
 }
 
 /**
- * Refuses a file of changed tensors in place of a model: they no longer fit its nodes, and where the output is the
- * input the graph would be lost.
+ * Refuses to write changed tensors of a model as plain tensors: they no longer fit its graph, and if the output is the input, the
+ * graph would be lost.
  */
 function refuseToDropGraph(file: OpenFile): void {
   const nodes = nodesOf(file)
   if (nodes === 0) return
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `${labelOf(file)} is a model of ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, which changed tensors no longer fit. Write its weights without the graph by the option weightsOnly, or take tensors out with the option tensors.`,
+    `${labelOf(file)} is a model of ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, which changed tensors no longer fit. Write its weights without the graph by the option weightsOnly, or select tensors with the option tensors.`,
   )
 }
 
@@ -361,7 +362,7 @@ async function convertModel(
   if (dtype !== 'float32' && dtype !== 'float16') {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
-      `${labelOf(file)} is a model; its weights become float32 or float16, not ${dtype}. Write them without the graph by the option weightsOnly, or take tensors out with the option tensors.`,
+      `${labelOf(file)} is a model; its weights can be cast to float32 or float16, not ${dtype}. Write them without the graph by the option weightsOnly, or select tensors with the option tensors.`,
     )
   }
   const constants = new Set(
@@ -383,7 +384,7 @@ async function convertModel(
   }
 }
 
-/** Converts a model to one of another format. */
+/** Converts a model to another model format. */
 async function convertToModel(
   file: OpenFile,
   output: Output,
@@ -397,7 +398,7 @@ async function convertToModel(
   return { format, byteLength, tensors: summarizeTensors(weights), ...unchanged, graph: report }
 }
 
-/** Converts a model to a half type with its graph kept; see `toFloat16`. The file that is open does not change. */
+/** Converts a model to float16 or bfloat16 and keeps its graph; see `toFloat16`. The open file does not change. */
 async function convertOnnx(
   file: OpenFile,
   original: OnnxModel,
@@ -425,10 +426,10 @@ function isHalf(dtype: DtypeName | BlockDtype | undefined): dtype is 'float16' |
   return dtype !== undefined && ['float16', 'bfloat16'].includes(resolveElementType(dtype))
 }
 
-/** Element types of weights that a cast of a tmfile changes. */
+/** Dtypes of weights that a cast of a tmfile changes. */
 const FLOATS: ReadonlySet<string> = new Set(['float32', 'float16'])
 
-/** The tensors in the element type of the options, or quantized. */
+/** The tensors in the dtype of the options, or quantized. */
 async function changedElements(
   selected: Selected,
   format: FormatEntry,
@@ -439,13 +440,13 @@ async function changedElements(
   if (format.name === 'tmfile') {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
-      'A tmfile keeps scales with its constants; quantize them with tmfile.quantize or "tilework edit --quantize".',
+      'A tmfile stores scales in its constants; quantize them with tmfile.quantize or "tilework edit --quantize".',
     )
   }
   return quantizeTensors(Array.from(selected, withoutBlocks), quantizeTo, tensors !== undefined, signal)
 }
 
-/** What a plain cast destroys; `quantize` has parameters that the caller chose. */
+/** Counts the losses of a plain cast, but not of `quantize`, whose parameters the caller has chosen. */
 async function countLosses(
   tensors: Iterable<AnyTensor>,
   { dtype, quantize, countLosses: isWanted, signal }: ConvertOptions,
@@ -465,8 +466,8 @@ async function countLosses(
 }
 
 /**
- * A tensor whose layout the format cannot keep, and for which no layout was asked, is written in row-major order; so is one
- * of a file of another format whose new layout entry only tilework would read.
+ * Reorders a tensor to row-major where no layout was requested and the format cannot store its layout, or could store it only in
+ * a metadata entry that no other program reads, for a file of another format.
  */
 function inWritableLayout(tensor: AnyTensor, format: FormatEntry, from: string): AnyTensor {
   if (tensor.kind === 'block') return format.keepsBlocks ? tensor : dequantized(tensor)

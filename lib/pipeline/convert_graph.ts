@@ -1,4 +1,4 @@
-/** Converts the graph of a model to a model of another format, where there is a bridge between both. */
+/** Converts the graph of a model to another model format, where there is a bridge between the formats. */
 
 import type { TmfileToOnnxReport } from '../bridges/onnx_tmfile/to_onnx/index.js'
 import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
@@ -20,7 +20,7 @@ export interface GraphOptions {
   readonly quantized?: 'keep' | 'dequantize'
 }
 
-/** The options of `convert` that matter here. */
+/** The options of `convert` that concern graphs. */
 type Options = GraphOptions & TensorChanges & { readonly quantizeTo?: unknown }
 
 export interface ConvertedGraph {
@@ -30,7 +30,7 @@ export interface ConvertedGraph {
 
 type Bridge = (file: OpenFile, options: Options) => Promise<ConvertedGraph>
 
-/** A bridge by the formats of both sides. */
+/** Bridges by source and target format. */
 const BRIDGES: Readonly<
   Record<string, { readonly nodesOf: (file: OpenFile) => number; readonly convert: Bridge }>
 > = {
@@ -38,7 +38,7 @@ const BRIDGES: Readonly<
     nodesOf: ({ onnx }) => onnx?.graph.nodes.length ?? 0,
     convert: async ({ onnx }, options) => {
       const { onnxToTmfile } = await import('../bridges/onnx_tmfile/to_tmfile/index.js')
-      // The bridge refuses a batch that is no number.
+      // The bridge refuses a batch that is not a number.
       const batch = options.batch as number | undefined
       return onnxToTmfile(onnx!, { ...graphOptions(options), ...(batch !== undefined && { batch }) })
     },
@@ -64,21 +64,21 @@ function weightsOf({ dtype }: Options): 'float32' | 'float16' | undefined {
   if (weights === undefined || weights === 'float32' || weights === 'float16') return weights
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `the weights of the graph become float32 or float16, not ${weights}.`,
+    `the weights of the graph can be cast to float32 or float16, not ${weights}.`,
   )
 }
 
-/** @throws TileworkError ERR_ARGUMENT for options of a graph where none becomes one of another format */
+/** @throws TileworkError ERR_ARGUMENT for graph options where no graph is converted to another format */
 export function refuseGraphOptions(options: GraphOptions): void {
   const given = (['inputShapes', 'batch', 'quantized'] as const).find((name) => options[name] !== undefined)
   if (given === undefined) return
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${given} is for a graph that becomes one of another format: an ONNX model that is written as a tmfile.`,
+    `${given} applies only to conversions of a graph to another format, between ONNX and tmfile.`,
   )
 }
 
-/** Whether the graph of a file becomes one of another format: there is a bridge, and a graph. */
+/** Whether the graph of a file is converted to the format: it has nodes, and there is a bridge. */
 export function hasBridge(file: OpenFile, format: string): boolean {
   return (BRIDGES[`${file.format} ${format}`]?.nodesOf(file) ?? 0) > 0
 }
@@ -95,7 +95,7 @@ export async function convertGraph(
   if (other !== undefined) {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
-      `${other} changes tensors, which no longer fit a graph. Write the weights alone by the option weightsOnly, or take tensors out with the option tensors.`,
+      `${other} changes tensors, which would no longer fit the graph. Write the weights alone by the option weightsOnly, or select tensors with the option tensors.`,
     )
   }
   return BRIDGES[`${file.format} ${format}`]!.convert(file, options)

@@ -1,4 +1,4 @@
-/** Converts many files. A later run skips the outputs that an earlier one has finished. */
+/** Converts many files. A run skips the outputs that an earlier run has finished. */
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
@@ -71,20 +71,20 @@ export interface ConvertManyOnlyOptions {
 /** Options of `convertMany`: those of `convert` for every file, and those of the run. */
 export type ConvertManyOptions = Omit<ConvertOptions, 'onProgress'> & ConvertManyOnlyOptions
 
-/** Lines of a manifest that cannot be read. */
+/** Unreadable lines of a manifest. */
 export interface ManifestDamage {
   readonly path: string
   /** Line numbers, from 1. */
   readonly lines: readonly number[]
 }
 
-/** How one file ended. Names that are URLs are without user, password and query. */
+/** The outcome of one file. URLs have no user, password and query. */
 export type FileOutcome = { readonly input: string; readonly output: string } & (
   | ({ readonly status: 'written' } & ConvertResult)
   | ({ readonly status: 'skipped' } & SkippedResult)
   | {
       readonly status: 'failed'
-      /** `open`: the input cannot be read; `convert`: anything later. */
+      /** `open`: the input could not be opened; `convert`: any later failure. */
       readonly stage: 'open' | 'convert'
       readonly error: unknown
     }
@@ -92,10 +92,10 @@ export type FileOutcome = { readonly input: string; readonly output: string } & 
 
 const MANIFEST_NAME = '.tilework-manifest.jsonl'
 
-/** Each job has a few files open, and many systems allow a process 1,024. */
+/** Each job has several open files, and many systems limit a process to 1,024. */
 const MAX_JOBS = 256
 
-/** Options of the run, which `convert` of one file does not have. */
+/** Options of a run over many files that `convert` does not have. */
 export const MANY_OPTIONS = {
   outDir: true,
   base: true,
@@ -110,13 +110,13 @@ export const MANY_OPTIONS = {
 } as const satisfies Record<keyof ConvertManyOnlyOptions, true>
 
 /**
- * Converts files into a folder, some at a time, and skips those that an earlier run with the same options has finished
- * and that have not changed since. Memory does not grow with the number of files, except for the list of their paths.
+ * Converts files into a folder, several at a time, and skips files that an earlier run with the same options has finished and
+ * that have not changed since. Memory does not grow with the number of files, except for the list of paths.
  *
  * @param inputs - a path or a URL, a pattern such as `models/**\/*.btf` or `s3://bucket/models/*.npy`, or an iterable of
  * these
- * @throws TileworkError as `convert` for the first failed file, unless `keepGoing` is true; ERR_ARGUMENT for inputs
- * without a file, and where two inputs have one output or an output would replace an input; ERR_LIMIT for more than
+ * @throws TileworkError as `convert` for the first failed file, unless `keepGoing` is true; ERR_ARGUMENT where an input matches
+ * no file, where two inputs have the same output, and where an output would replace an input; ERR_LIMIT for more than
  * 2,000,000 files; ERR_ABORTED; ERR_IO
  */
 export async function convertMany(
@@ -156,7 +156,7 @@ function conversionOf(
   }
 }
 
-/** The states of inputs and outputs, asked for with the options of each. */
+/** Reads the states of inputs and outputs, each with its own request options. */
 export function stateOf(options: CheckedManyOptions): StateOf {
   const [input, output] = [inputRemote(options), outputRemote(options)]
   return (path) => stateAt(path, path.startsWith(options.outDir) ? output : input)
@@ -171,7 +171,7 @@ function outputRemote({ remote, signal }: CheckedManyOptions): RemoteOptions {
   return { ...remote, ...(signal && { signal }) }
 }
 
-/** A run over a list, when its pairs are known and its manifest is open. */
+/** A run whose list is known and whose manifest is open. */
 export interface ManyRun {
   readonly pairs: readonly FilePair[]
   readonly manifest: Manifest | undefined
@@ -182,10 +182,13 @@ export interface ManyRun {
   onAdvance(pair: FilePair, state: Pick<SaveProgress, 'bytesDone' | 'bytesTotal'>): void
 }
 
-/** How the files of a run are converted: here, or by workers. */
+/** How the files of a run are converted: in this process, or by workers. */
 export type PairPerformer = Pick<RunPairsOptions, 'jobs' | 'perform'>
 
-/** Lists, pairs, skips, records and counts, with any performer. The options are checked. */
+/**
+ * Lists inputs, pairs them with outputs, skips, records and counts; the conversions are done by a performer. Options are
+ * checked.
+ */
 export async function convertList(
   inputs: ConvertInputs,
   options: CheckedManyOptions,
@@ -250,7 +253,7 @@ function refuse(option: string, allowed: string, value: unknown): never {
 
 async function listPairs(inputs: ConvertInputs, options: CheckedManyOptions): Promise<FilePair[]> {
   const { outDir, base, format, signal } = options
-  // An iterable that never ends must not outlast an abort.
+  // An abort must also end an iterable that never finishes.
   const files = await untilAborted(
     listInputs({ inputs, outDir, base, signal, remote: inputRemote(options) }),
     signal,
@@ -262,7 +265,7 @@ async function listPairs(inputs: ConvertInputs, options: CheckedManyOptions): Pr
   })
 }
 
-/** The path of the manifest; none where there is no manifest. An object store cannot append to one. */
+/** The path of the manifest, if there is one. Object stores have no default manifest, because they cannot append. */
 function manifestOf({ manifest, outDir }: CheckedManyOptions): string[] {
   if (typeof manifest === 'string') return [manifest]
   return manifest === false || urlOf(outDir) ? [] : [join(outDir, MANIFEST_NAME)]
@@ -274,7 +277,7 @@ async function openManifest(
 ): Promise<Manifest | undefined> {
   const [path] = manifestOf(options)
   if (path === undefined) return undefined
-  // With `force` every file is converted, so no entry is needed.
+  // With `force` every file is converted, so no entry needs to be loaded.
   const outputs = options.force ? [] : pairs.map(({ output }) => output)
   return Manifest.open(path, outputs)
 }
@@ -330,7 +333,7 @@ function fileOutcome(pair: FilePair, outcome: PairOutcome): FileOutcome {
   return { input, output, status: outcome.status, ...outcome.result } as FileOutcome
 }
 
-/** The options that decide the bytes of an output, with layout names in their one form. */
+/** The options that decide the bytes of an output, with canonical layout names. */
 function settingsOf(options: CheckedManyOptions): object {
   const {
     signal,
@@ -362,15 +365,15 @@ function settingsOf(options: CheckedManyOptions): object {
 function quantizeSettings(options: QuantizeOptions): object {
   const values = (numbers: QuantizeOptions['scale'] | undefined): unknown => {
     if (numbers === undefined || typeof numbers === 'number') return numbers
-    // The numbers of a tensor are not known here. A value that is never equal again converts every file again.
+    // The values of a tensor are not known here. A random value never equals another one, so that every file is converted again.
     return 'length' in numbers ? Array.from(numbers) : randomUUID()
   }
   return { ...options, scale: values(options.scale), zeroPoint: values(options.zeroPoint) }
 }
 
 /**
- * Hexadecimal SHA-256 of the settings, independent of the order of their keys; undefined settings count as absent. The
- * version is a part of it, because a later version may write other bytes.
+ * Hexadecimal SHA-256 of the settings, independent of the order of their keys; undefined settings count as absent. The version
+ * is included, because another version may write different bytes.
  */
 export function settingsHash(settings: object, version: string): string {
   return createHash('sha256').update(canonical({ settings, version })).digest('hex')

@@ -1,6 +1,6 @@
 /**
- * Compares two files, models or lists of tensors: which tensors were added, removed, renamed and changed, how far their values
- * are apart, and which edits were made to the graph.
+ * Compares two files, models or lists of tensors: reports added, removed, renamed and changed tensors, the differences of their
+ * values, and the edits of the graph.
  */
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
@@ -26,9 +26,9 @@ import { listTensors, type Saveable } from './save.js'
 import { summarizeTensor, type TensorSummary } from './tensor_summary.js'
 
 export interface DiffOptions {
-  /** Values within it count as the same. Default: none. */
+  /** Values within the tolerance count as equal. Default: none. */
   readonly tolerance?: Tolerance
-  /** What does not count as a difference; it is reported all the same. `graph` stands for all edits of the graph. */
+  /** Changes that are reported but do not count as differences. `graph` means all edits of the graph. */
   readonly ignore?: readonly (TensorChange | 'graph')[]
   /** How paths and other inputs are opened. */
   readonly open?: OpenOptions
@@ -38,13 +38,13 @@ export interface DiffOptions {
 
 /** The result of `diff`. Except for infinite errors and 64-bit integers, every field survives JSON. */
 export interface Difference {
-  /** True where nothing differs but what is ignored or within the tolerance. */
+  /** True where all differences are ignored or within the tolerance. */
   readonly isSame: boolean
   readonly a: { readonly format: FormatName | null; readonly tensors: number }
   readonly b: { readonly format: FormatName | null; readonly tensors: number }
-  /** Number of tensors without any change: within the tolerance, their values are equal. */
+  /** Number of unchanged tensors; their values are equal within the tolerance. */
   readonly same: number
-  /** Of these, the ones with equal bits. */
+  /** Number of unchanged tensors with equal bits. */
   readonly sameBits: number
   /** Tensors that differ, in the order of the first file; renamed ones after those that kept their name. */
   readonly changed: readonly TensorDifference[]
@@ -58,9 +58,9 @@ export interface Difference {
 export type Diffable = Input | Saveable
 
 /**
- * Compares `a`, the reference, with `b`. Tensors belong together by name, and where names are gone by content; they are compared by
- * their logical values, across formats, element types and layouts. Memory stays bounded whatever the size of the files is; sparse
- * tensors take the memory of their entries, string tensors that of their strings.
+ * Compares `a`, the reference, with `b`. Tensors are paired by name, and renamed tensors by content. They are compared by their
+ * logical values, across formats, dtypes and layouts. Memory is bounded whatever the size of the files; only sparse tensors take
+ * the memory of their entries, and string tensors the memory of their strings.
  *
  * @throws TileworkError ERR_ARGUMENT, ERR_ABORTED, and what opening and reading throws
  */
@@ -121,7 +121,7 @@ function sideOfFile(file: OpenFile): Side {
 
 const LISTED = { call: 'diff', done: 'compared' }
 
-/** A tensor, or tensors one after the other; bytes are an input. */
+/** Whether `content` is a tensor or an iterable of tensors. Bytes are iterable too, but are an input of `open`. */
 function isTensors(content: unknown): boolean {
   if (typeof content !== 'object' || content === null || ArrayBuffer.isView(content)) return false
   return readInput('The tensors', () => Symbol.iterator in content || 'kind' in content)
@@ -162,7 +162,7 @@ async function compareSides(
   }
 }
 
-/** A list of a file has an index of names; for other tensors one is made when it is needed. */
+/** Finds tensors by name: with the index of a file's list, or with an index that is built on demand. */
 function finderOf(tensors: TensorSequence<AnyTensor> & Partial<Pick<TensorList, 'get'>>): TensorByName {
   if (tensors.get) return (name) => tensors.get!(name)
   let byName: Map<string, AnyTensor> | undefined
@@ -183,7 +183,7 @@ async function comparePairs(
     const found = await compareTensors(pair, comparing)
     progress.add(0, 1)
     if (found.changes.length > 0) changed.push(found)
-    // A tensor without data on both sides has nothing that could differ.
+    // A tensor without data on both sides counts as equal.
     else if (found.values?.equalBits !== false) sameBits++
   }
   return { same: pairs.length - changed.length, sameBits, changed }

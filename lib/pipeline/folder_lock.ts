@@ -1,6 +1,6 @@
 /**
- * Turns of the saves that write several files into one folder, over all processes: two of them would choose the same names,
- * or replace each other's data. The lock is that of the folder itself, so nothing is left when a process is killed.
+ * Serializes the multi-file saves into a folder, across all processes: concurrent saves would choose the same names or replace
+ * each other's data. The folder itself is locked, so a killed process leaves no lock file behind.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { statSync } from 'node:fs'
@@ -9,19 +9,19 @@ import { throwIfAborted, untilAborted } from '../cancel.js'
 import { native } from '../native/addon.js'
 import type { NativeLock } from '../native/types.js'
 
-/** The lock is asked for again after this time, which doubles. */
+/** Pause before the first retry to get the lock; the pause doubles. */
 const FIRST_PAUSE_MS = 1
-/** Longest pause: a person does not notice it, and asking costs a system call. */
+/** Longest pause between retries: imperceptible, while each retry costs a system call. */
 const MAX_PAUSE_MS = 50
 
-/** The last turn of each folder in this process. */
+/** The last save of each folder in this process. */
 const turns = new Map<string, Promise<unknown>>()
-/** The folders that a save holds, for a caller's source that itself saves. */
+/** The folders that the current save has locked, for a caller's source that itself saves. */
 const held = new AsyncLocalStorage<ReadonlySet<string>>()
 
 /**
- * Runs `job` when it has the folder for itself. `isAlone` is false where the folder or its file system has no locks: then
- * only this process takes turns.
+ * Runs `job` with exclusive access to the folder. `isAlone` is false where the folder or its file system has no locks: then only
+ * the saves of this process are serialized.
  *
  * @throws TileworkError ERR_ABORTED when the signal fires during the wait, and what `job` throws
  */
@@ -44,7 +44,7 @@ export async function withFolder<T>(
       taken?.release()
     }
   })()
-  // An aborted wait ends before the turn that it waited for.
+  // Waits for both: an aborted wait settles before the save for which it waited.
   const ended = Promise.allSettled([before, turn])
   turns.set(key, ended)
   try {
@@ -54,7 +54,7 @@ export async function withFolder<T>(
   }
 }
 
-/** Undefined where there is no such folder, which the writer of the first file reports. */
+/** Undefined for a missing folder, which is reported when the first file is opened. */
 function keyOf(folder: string): string | undefined {
   try {
     const { dev, ino } = statSync(folder, { bigint: true })
@@ -64,13 +64,13 @@ function keyOf(folder: string): string | undefined {
   }
 }
 
-/** Undefined where there are no locks. */
+/** Locks the folder; undefined where locks are not supported. */
 async function lock(folder: string, signal: AbortSignal | undefined): Promise<NativeLock | undefined> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     const state = native().tryLock(folder)
     if (state === 'unknown') return undefined
     if (state !== 'busy') return state
-    // A random part keeps processes from asking in step.
+    // Jitter, so that processes do not retry in lockstep.
     await setTimeout(pause * (0.5 + Math.random()))
     throwIfAborted(signal)
   }

@@ -1,6 +1,6 @@
 /**
- * Refuses inputs of a known kind that tilework does not read, by name: a reader would report the number that the first
- * letters of an HTML page make, and the useful answer is that it is a page.
+ * Names the kind of files that tilework does not read, for better errors: instead of a wrong number, which is the first letters
+ * of an HTML page, the error says that the file is an HTML page.
  */
 import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
@@ -19,18 +19,18 @@ export async function unknownFormatError(source: ByteSource): Promise<TileworkEr
   return new TileworkError('ERR_UNKNOWN_FORMAT', `${label} is ${what}; ${formatsSentence()}`)
 }
 
-/** The error for an input that a reader refused, where it is of another kind; else undefined. */
+/** The error for an input that a reader refused, if it is of another known kind. */
 export async function foreignFileError(
   source: ByteSource,
   { entry, detection }: DetectedFormat,
 ): Promise<TileworkError | undefined> {
-  // The content fits the format, so the reader knows best what is wrong.
+  // The content matches the format, so the reader's error is better.
   if (detection !== undefined) return undefined
   const kind = await kindOf(source)
   if (!kind || (kind.isZip && entry.name === 'npz')) return undefined
   if (kind.isPickle && entry.name === 'pytorch') return undefined
   const label = source.label ?? 'the input'
-  // An index of shards is JSON, and its reader has the better message.
+  // An index of shards is JSON, and its reader's error is better.
   if (kind.isJson && label.endsWith('.json')) return undefined
   const name = entry.name === 'btf' ? 'BTF' : entry.name
   const message = `${label} is not a file of the format ${name}: it is ${kindText(kind)}; ${formatsSentence()}`
@@ -41,7 +41,7 @@ async function kindOf(source: ByteSource): Promise<ForeignKind | undefined> {
   try {
     return foreignKind(await FileHead.read(source))
   } catch {
-    // The reader's own error says what is wrong with the source.
+    // The reader's own error describes what is wrong with the source.
     return undefined
   }
 }

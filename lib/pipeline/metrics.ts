@@ -1,39 +1,38 @@
 /**
- * What a run or a worker has done so far, for Prometheus: text of the exposition format 0.0.4, answered on loopback while the
- * process lives.
+ * Metrics of a run or a worker for Prometheus, in the text exposition format 0.0.4, served on loopback while the process runs.
  */
 import type { AddressInfo } from 'node:net'
 import { checkObject, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 
-/** Where metrics are answered. */
+/** The address at which metrics are served. */
 export interface MetricsOptions {
-  /** From 0, for any free port, to 65,535. */
+  /** 0 to 65,535; 0 means any free port. */
   readonly port: number
-  /** Address to listen at. Default 127.0.0.1: other machines need `0.0.0.0` or `::`, and nothing asks who reads. */
+  /** Address to listen on. Default 127.0.0.1; other machines need `0.0.0.0` or `::`, and there is no authentication. */
   readonly host?: string
 }
 
-/** How a file ended. */
+/** The outcome of a file. */
 export interface MeteredFile {
   readonly status: 'written' | 'skipped' | 'failed'
-  /** Bytes of its output. */
+  /** Length of its output in bytes. */
   readonly byteLength?: number
-  /** Of a failed file: its error, whose code is counted. */
+  /** Error of a failed file, counted by code. */
   readonly error?: unknown
 }
 
 /** Counts of this process that Prometheus may read at `url`. */
 export interface Metrics {
   readonly url: string
-  /** Counts a file that has ended, and the seconds that it took. */
+  /** Counts a finished file and its duration. */
   fileEnded(file: MeteredFile, seconds: number): void
-  /** Counts the seconds that a file has waited in a queue before it was started. */
+  /** Counts the time that a file waited in the queue before it was started. */
   queueWaited(seconds: number): void
-  /** Files of the run that are not done. */
+  /** Sets the number of files of the run that are not finished. */
   filesLeft(count: number): void
-  /** The text that Prometheus gets. */
+  /** The metrics as text. */
   text(): string
   close(): Promise<void>
 }
@@ -42,7 +41,7 @@ export interface Metrics {
 const BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200]
 
 /**
- * Starts to answer `GET /metrics`. Does not keep the process alive.
+ * Starts a server for `GET /metrics`, which does not keep the process alive.
  *
  * @throws TileworkError ERR_ARGUMENT; ERR_IO where the port is taken
  */
@@ -74,7 +73,7 @@ export async function startMetrics(given: MetricsOptions): Promise<Metrics> {
   server.unref()
   await new Promise<void>((resolve, reject) => {
     server.once('error', ({ message }: Error) =>
-      reject(new TileworkError('ERR_IO', `Metrics cannot be answered at ${host}, port ${port}: ${message}`)),
+      reject(new TileworkError('ERR_IO', `Metrics cannot be served at ${host}, port ${port}: ${message}`)),
     )
     server.listen(port, host, resolve)
   })
@@ -83,7 +82,7 @@ export async function startMetrics(given: MetricsOptions): Promise<Metrics> {
     url: `http://${address.includes(':') ? `[${address}]` : address}:${opened}/metrics`,
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
-      // A reader that is being answered gets its text.
+      // A response in progress may finish within a second.
       const timer = setTimeout(() => server.closeAllConnections(), 1000)
       await closed
       clearTimeout(timer)
@@ -122,7 +121,12 @@ class Counts implements Omit<Metrics, 'url' | 'close'> {
   text(): string {
     const { user, system } = process.cpuUsage()
     return [
-      ...family('tilework_files_total', 'counter', 'Files that have ended.', labelled('status', this.#files)),
+      ...family(
+        'tilework_files_total',
+        'counter',
+        'Finished files by status.',
+        labelled('status', this.#files),
+      ),
       ...family(
         'tilework_failures_total',
         'counter',
@@ -130,8 +134,10 @@ class Counts implements Omit<Metrics, 'url' | 'close'> {
         labelled('code', this.#failures),
       ),
       ...family('tilework_written_bytes_total', 'counter', 'Bytes of outputs.', [['', this.#bytes]]),
-      ...family('tilework_files_left', 'gauge', 'Files of the run that are not done.', [['', this.#left]]),
-      ...family('tilework_file_seconds', 'histogram', 'Seconds that a file took.', this.#seconds.samples()),
+      ...family('tilework_files_left', 'gauge', 'Files of the run that are not finished.', [
+        ['', this.#left],
+      ]),
+      ...family('tilework_file_seconds', 'histogram', 'Seconds per file.', this.#seconds.samples()),
       ...family(
         'tilework_queue_wait_seconds',
         'histogram',
@@ -170,7 +176,7 @@ class Histogram {
   }
 }
 
-/** What follows the name of a family, and the value. */
+/** A sample: the suffix of the metric name with its labels, and the value. */
 type Sample = readonly [suffix: string, value: number]
 
 function family(name: string, type: string, help: string, samples: readonly Sample[]): string[] {

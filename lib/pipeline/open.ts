@@ -83,29 +83,29 @@ export interface FilePart {
   readonly byteLength: number
 }
 
-/** What an open file of every format has. */
+/** The fields of open files of every format. */
 export interface OpenFileFields {
   /** Every tensor entry of the format, in file order. */
   readonly tensors: TensorList
   /**
    * The dense tensor with a name, or at an index (below 0 from the end).
-   * Errors: ERR_ARGUMENT when there is none, ERR_UNSUPPORTED when it is of another kind.
+   * Errors: ERR_ARGUMENT if there is none, ERR_UNSUPPORTED if it is of another kind.
    */
   dense(key: string | number): DenseTensor
   /** As `dense`, for a sparse tensor. */
   sparse(key: string | number): SparseTensor
   /** As `dense`, for a tensor of blocks. */
   blocks(key: string | number): BlockTensor
-  /** The files beside it that it has referred to so far: external data, shards. */
+  /** The data files and shards that the file has referred to so far. */
   readonly parts: readonly FilePart[]
   /** Findings of a lenient read. */
   readonly findings: readonly Finding[]
   /** Length of the file in bytes. */
   readonly byteLength: number
   /**
-   * Ends the use of the file: it and its tensors throw ERR_CLOSED from now on. Existing views stay valid, and the memory is
-   * freed with the last of them. With `revoke` they are detached as well, which is safe only when no asynchronous call of
-   * Node uses one. May be called twice.
+   * Closes the file: afterwards it and its tensors throw ERR_CLOSED. Existing views stay valid, and the memory is freed with the
+   * last of them. With `revoke` the views are detached as well, which is safe only if no asynchronous call of Node uses one.
+   * May be called twice.
    */
   close(options?: { readonly revoke?: boolean }): void
   [Symbol.dispose](): void
@@ -124,7 +124,7 @@ export interface NoFormatProperties {
 /** An open tmfile. */
 export interface OpenTmfile extends OpenFileFields, Omit<NoFormatProperties, 'tmfile'> {
   readonly format: 'tmfile'
-  /** The model that the file is. It may be changed; saving the file writes it as it is then. */
+  /** The model of the file. It may be edited; saving the file writes the edited model. */
   readonly tmfile: TmfileModel
 }
 
@@ -165,13 +165,13 @@ export interface OpenTensorFile extends OpenFileFields, NoFormatProperties {
   readonly format: Exclude<FormatName, keyof NoFormatProperties>
 }
 
-/** An open file. Its tensors live until `close`. `format` says which model it has. */
+/** An open file. Its tensors can be used until `close`. `format` determines which model it has. */
 export type OpenFile = OpenTmfile | OpenOnnx | OpenGguf | OpenPytorch | OpenTflite | OpenTensorFile
 
-/** The sources of an open file, for an unchanged save. */
+/** The sources of an open file, for copying it unchanged. */
 export interface OpenedFile {
   readonly source: ByteSource
-  /** The files that it refers to, by their names in its folder. */
+  /** The files to which it refers, by their names in its folder. */
   readonly siblings: ReadonlyMap<string, ByteSource>
 }
 
@@ -208,7 +208,7 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     source = await withSyncReads(source, entry, options)
     const { tensors, findings, model, details } = await format.read(source, readOptions)
     const file = {
-      // The first property, so that its text is what a failed clone reports.
+      // The first property, because a failed structuredClone reports the first property that cannot be cloned.
       uncloneable: UNCLONEABLE,
       format: entry.name as FormatName,
       tensors,
@@ -240,8 +240,8 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
 }
 
 /**
- * The objects of an ONNX model read its file while they are used, without waiting. One of another machine is received whole, up
- * to the limit of inputs that are; of a longer one only the tensors can be read.
+ * The objects of an ONNX model read its file synchronously on access. A remote model is therefore downloaded completely, up to
+ * `limits.inputBytes`; of a larger one only the tensors can be read.
  */
 async function withSyncReads(
   source: ByteSource,
@@ -255,7 +255,7 @@ async function withSyncReads(
   return held
 }
 
-/** The result of the detection, which the reader need not repeat. */
+/** The result of the detection, so that the reader need not repeat it. */
 function messagesOf({ detection }: DetectedFormat): Pick<ReadOptions, 'detectedMessages'> {
   return typeof detection === 'object' ? { detectedMessages: detection.messages } : {}
 }
@@ -269,7 +269,7 @@ function pick<K extends AnyTensor['kind']>(tensors: TensorList, key: string | nu
 
 type TensorOf<K extends AnyTensor['kind']> = Extract<AnyTensor, { readonly kind: K }>
 
-/** The files that a multi-part file refers to, each opened once and closed with it. */
+/** The files to which a multi-part file refers; each is opened once, and closed with the main file. */
 class SiblingFiles {
   readonly sources = new Map<string, ByteSource>()
   readonly #path: string | undefined
@@ -288,7 +288,7 @@ class SiblingFiles {
     const given = await this.#resolve(name)
     if (given) return given
     if (this.#path === undefined) {
-      const message = `The file refers to ${JSON.stringify(name)} beside it, and an input without a path has no folder; pass the file by the option resolve.`
+      const message = `The file refers to the file ${JSON.stringify(name)} in its folder, but the input has no path; provide the file with the option resolve.`
       throw new TileworkError('ERR_UNSUPPORTED', message)
     }
     const source = this.#url
@@ -305,7 +305,7 @@ class SiblingFiles {
   }
 
   async #resolve(name: string): Promise<ByteSource | undefined> {
-    // An object of a store may have a name that means something else on Windows.
+    // Names that are special on Windows are allowed for remote objects.
     checkSiblingName(name, isWindows && this.#url === undefined)
     const given = await this.#options.resolve?.(name)
     if (given === undefined) return undefined
@@ -352,7 +352,7 @@ async function checkInput(input: Input, options: OpenOptions): Promise<Finding[]
     }
     return [errorFinding(await unknownFormatError(source))]
   } finally {
-    // No view of a source that was opened here exists outside, so its memory can be freed at once.
+    // No view of a source that was opened here can exist outside, so its memory can be freed at once.
     if (source !== input) source.close?.({ revoke: true })
     siblings.close({ revoke: true })
   }
@@ -449,9 +449,9 @@ function checkChoice(option: string, value: unknown, choices: readonly [string, 
 }
 
 /**
- * The path of an input that has one; for a URL of another machine its text, without query, which has the same extension.
+ * The path of an input, if it has one; for a remote URL its text without the query, which has the same extension.
  *
- * @throws TileworkError ERR_ARGUMENT for a URL that names no path of this machine and has no known scheme
+ * @throws TileworkError ERR_ARGUMENT for a URL that is neither a local path nor of a known scheme
  */
 export function pathOf(input: unknown): string | undefined {
   const url = remoteUrlOf(input)
@@ -460,7 +460,7 @@ export function pathOf(input: unknown): string | undefined {
   return isInstance(input, URL) ? pathOfUrl(input) : undefined
 }
 
-/** The URL of an input or a target on another machine. @throws TileworkError ERR_ARGUMENT for an unknown scheme */
+/** The URL of a remote input or target. @throws TileworkError ERR_ARGUMENT for an unknown scheme */
 export function remoteUrlOf(input: unknown): URL | undefined {
   return typeof input === 'string' || isInstance(input, URL) ? remoteUrl(input) : undefined
 }

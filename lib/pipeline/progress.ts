@@ -7,7 +7,7 @@ export interface SaveProgress {
   readonly tensorsTotal: number
   /** Average since the start. */
   readonly bytesPerSecond: number
-  /** Estimated from that average; 0 at the end. */
+  /** Estimated from the average speed; 0 at the end. */
   readonly secondsLeft: number
 }
 
@@ -29,7 +29,7 @@ export class ProgressReport {
     this.#listener = listener
   }
 
-  /** Adds what was written since the last call, and reports. */
+  /** Adds the progress since the last call, and reports. */
   add(bytes: number, tensors: number): void {
     this.#bytesDone += bytes
     this.#tensorsDone += tensors

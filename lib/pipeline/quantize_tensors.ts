@@ -1,4 +1,4 @@
-/** Quantizes the tensors of a conversion with parameters from their own values; scales and zero points become tensors. */
+/** Quantizes the tensors of a conversion with parameters computed from their values; scales and zero points become tensors. */
 import { readInto } from '../bytes/fill_memory.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkOptions } from '../caller_input.js'
@@ -54,11 +54,12 @@ function refuse(option: string, allowed: string, value: unknown): never {
 }
 
 /**
- * Each tensor of floats as its codes, `<name>_scale` (float32) and `<name>_zero_point` (the type of the codes), the latter two
- * with a shape as of ONNX's QuantizeLinear. Other tensors stay; so do scalars and vectors (biases, norms) unless `all` is true.
+ * Replaces each float tensor by its quantized values, `<name>_scale` (float32) and `<name>_zero_point` (dtype of the quantized
+ * values); the shapes of the latter two are as in ONNX's QuantizeLinear. Other tensors are unchanged, and so are scalars and
+ * vectors (biases, norms) unless `all` is true.
  *
- * @throws TileworkError ERR_QUANTIZATION for infinite values, ERR_ARGUMENT for an axis that a tensor does not have and for a
- * name that is taken; ERR_ABORTED, and errors of reading
+ * @throws TileworkError ERR_QUANTIZATION for infinite values, ERR_ARGUMENT for an axis that a tensor does not have and where a
+ * name exists already; ERR_ABORTED, and errors of reading
  */
 export async function quantizeTensors(
   tensors: readonly Tensor[],
@@ -141,11 +142,11 @@ function infinite({ name }: DenseTensor): TileworkError {
   )
 }
 
-/** Elements that share a scale: those of one index of the axis, or of one block along it. */
+/** Groups of elements that share a scale: one per index of the axis, or per block along it. */
 interface Groups {
   readonly axis: number
   readonly extent: number
-  /** Number of elements of the axes after the axis. */
+  /** Product of the dimensions after the axis. */
   readonly inner: number
   readonly blockSize: number | undefined
   /** Shape of the scales. */
@@ -166,7 +167,7 @@ function groupsOf({ name, shape }: DenseTensor, given: number, blockSize: number
   return { axis, extent, inner, blockSize, shape: blockSize === undefined ? [extent] : blocked }
 }
 
-/** Elements that are read while those before them are compared. */
+/** Elements per window; a window is read while the previous one is processed. */
 const WINDOW = 1024 * 1024
 
 async function groupRanges(
@@ -193,7 +194,7 @@ async function groupRanges(
     }
   }
   for (let at = 0; at < count; at++) {
-    // Only NaN, which becomes the zero point.
+    // All elements are NaN; they are quantized to the zero point.
     if (min[at]! > max[at]!) min[at] = max[at] = 0
     if (!Number.isFinite(min[at]) || !Number.isFinite(max[at])) throw infinite(dense)
   }
@@ -203,7 +204,7 @@ async function groupRanges(
 const bytesOf = ({ buffer, byteLength }: Float32Array<ArrayBuffer>): Uint8Array =>
   new Uint8Array(buffer, 0, byteLength)
 
-/** The elements as float32. A window is valid until the next one is asked for, and the one after it is read meanwhile. */
+/** The elements as float32, in windows. A window is valid until the next one is requested; the following one is read ahead. */
 async function* windowsOf(
   dense: DenseTensor,
   signal: AbortSignal | undefined,
@@ -230,7 +231,7 @@ async function* windowsOf(
   }
 }
 
-/** Lengths of rows and their blocks where each group is one run of elements; undefined for other groups. */
+/** Lengths of rows and blocks where each group is one contiguous run of elements; undefined otherwise. */
 function rowBlocksOf(
   { extent, inner, blockSize }: Groups,
   size: number,
@@ -239,7 +240,7 @@ function rowBlocksOf(
   return extent * inner === size ? { row: size, block: inner } : undefined
 }
 
-/** Consecutive elements that share a group (step 0), or of which each has the group after that of the one before. */
+/** Consecutive elements that are all in one group (step 0), or each in the group after the previous element's. */
 interface Run {
   readonly length: number
   readonly group: number

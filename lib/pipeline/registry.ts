@@ -1,6 +1,6 @@
 /**
- * The file formats that tilework knows. Adding one is its folder and one line in `FORMATS`: the entry of a format is
- * always loaded, its implementation when a file of the format is read or written.
+ * The file formats of tilework. A new format needs its folder and one line in `FORMATS`. The entry of a format is always loaded;
+ * its implementation is loaded when the first file of the format is read or written.
  */
 import { extname } from 'node:path'
 import type { ByteSource } from '../bytes/source.js'
@@ -20,8 +20,8 @@ import type { AnyTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
 /**
- * In the order of detection: formats with a magic number first, then those without. BTF is last, because its few
- * numbers also occur at the start of other files.
+ * In the order of detection: formats with a magic number first, then those without. BTF is last, because the few numbers by which
+ * it is recognised may also occur at the start of other files.
  */
 export const FORMATS = {
   npy: npyEntry,
@@ -51,12 +51,12 @@ type Intersection<U> = (U extends unknown ? (each: U) => void : never) extends (
 /** Options for the writers of all formats; each writer reads its own. */
 export type WriteOptions = Intersection<OptionsOf<Entry>>
 
-/** Names of the options of all writers: converted tensors may be written in any format. */
+/** Names of the options of all writers, because tensors may be written in any format. */
 export function writeOptionNames(): string[] {
   return [...new Set(allFormats().flatMap(({ writeOptions }) => Object.keys(writeOptions)))]
 }
 
-/** The format of tensors that come from no file, when nothing names one. */
+/** The format of tensors that are not from a file, where neither option nor extension names a format. */
 const DEFAULT_FORMAT: FormatName = 'btf'
 
 /** @throws TileworkError ERR_ARGUMENT for an unknown name */
@@ -70,7 +70,7 @@ export function formatByName(name: string): FormatEntry {
   return FORMATS[name as FormatName]
 }
 
-/** What is written, as far as it comes from a file. */
+/** The format and path of the file from which the content comes, if any. */
 export interface OwnFormat {
   readonly format?: FormatName | undefined
   /** Path of the file. */
@@ -78,11 +78,10 @@ export interface OwnFormat {
 }
 
 /**
- * The format in which something is written: the named one, else the one of the path's extension, else its own.
+ * The format to write: the named one, otherwise that of the path's extension, otherwise the content's own.
  *
- * @throws TileworkError ERR_ARGUMENT for an unknown name, for an unknown extension that the content's own file does not
- * have, and for tensors of no file under a name without extension: a typo would otherwise become a file that nobody can
- * open
+ * @throws TileworkError ERR_ARGUMENT for an unknown name, for an unknown extension that the content's own file does not have,
+ * and for tensors that are not from a file and a path without extension: a typo would otherwise give a file that cannot be opened
  */
 export function chooseFormat(
   name: string | undefined,
@@ -103,9 +102,9 @@ export function chooseFormat(
 }
 
 /**
- * Refuses what is wrong with a target whatever its content is.
+ * Checks a target independently of its content.
  *
- * @param ownPath - path of the file that is written again; its extension is allowed
+ * @param ownPath - path of the file from which the content comes; its extension is allowed
  * @throws TileworkError ERR_ARGUMENT for an unknown format, and for an unknown extension where no format is named
  */
 export function checkTarget(
@@ -131,7 +130,7 @@ function formatNames(): string {
   return Object.keys(FORMATS).join(', ')
 }
 
-/** The format that `content` is a model of; undefined for what is not a model. */
+/** The format of the model `content`; undefined for anything that is not a model. */
 export function formatOfModel(content: unknown): ModelFormatEntry | undefined {
   const name = modelFormatOf(content)
   return name === undefined ? undefined : (formatByName(name) as ModelFormatEntry)
@@ -142,21 +141,21 @@ export function formatByExtension(path: string | undefined): FormatEntry | undef
   return allFormats().find((format) => extensionOf(format, path) !== undefined)
 }
 
-/** The extension of a path, if it is one of the format's. */
+/** The extension of a path, if it belongs to the format. */
 export function extensionOf({ extensions }: FormatEntry, path: string | undefined): string | undefined {
   const name = path?.toLowerCase()
   return extensions.find((extension) => name?.endsWith(extension))
 }
 
-/** A format, and what its detection found; nothing was detected where only the extension names the format. */
+/** A format and the result of its detection; `detection` is absent where only the extension indicates the format. */
 export interface DetectedFormat {
   readonly entry: FormatEntry
   readonly detection?: Detection
 }
 
 /**
- * The format of a source: the one of its extension where the content agrees, else the first whose content agrees,
- * else the one of the extension or of a damaged start, whose reader then reports what is wrong.
+ * The format of a source: that of its extension if the content matches; otherwise the first whose content matches; otherwise that
+ * of the extension or of a damaged start, so that its reader reports what is wrong.
  *
  * @param name - a path, or the name of an upload
  */

@@ -1,4 +1,4 @@
-/** A save to another machine: the object is uploaded in parts, in order, several at the same time, and appears whole or not. */
+/** A save to a remote object: parts are filled in order and uploaded in parallel; the object becomes visible only as a whole. */
 import type { CheckedRemoteOptions } from '../bytes/remote/remote_options.js'
 import { withRetries } from '../bytes/remote/retry.js'
 import { createRemote } from '../bytes/remote/schemes.js'
@@ -43,7 +43,7 @@ class RemoteSink implements Sink {
     }
   }
 
-  /** Every part is there. */
+  /** Resolves when every part is uploaded. */
   async sync(): Promise<void> {
     if (this.#filled > 0) await this.#sendPart()
     await Promise.all(this.#inFlight)
@@ -55,13 +55,13 @@ class RemoteSink implements Sink {
     await this.#retried(() => this.#upload.commit())
   }
 
-  /** Nothing is visible yet. A failure leaves parts that nobody refers to, and the error of the save counts. */
+  /** Removes the parts, which are not visible yet. A failure here is ignored in favour of the error of the save. */
   async abort(): Promise<void> {
     await Promise.all(this.#inFlight)
     await withRetries(this.#label, { retries: 1 }, () => this.#upload.abort()).catch(() => undefined)
   }
 
-  /** Memory is bounded by waiting here, while the part that is full is kept. */
+  /** Sends the full part. Waits for a free connection first, which bounds memory. */
   async #sendPart(): Promise<void> {
     const { connections = this.#options.connections } = this.#upload
     while (this.#inFlight.size >= Math.min(connections, this.#options.connections)) {

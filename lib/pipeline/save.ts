@@ -49,20 +49,20 @@ import { endJournal, hasJournal, removeLeftovers, removeUnnamed, writeJournal } 
 import { memorySink, pathSink, type SiblingSink, type Sink, siblingSink, streamSink } from './sink.js'
 import { writeChunks } from './write_chunks.js'
 
-/** Memory that a running save takes from the budget: its chunks in flight and the buffers of its threads. */
+/** Memory that a running save borrows from the budget: chunks in flight and buffers of threads. */
 const WORKING_BYTES = 8 * 1024 * 1024
 
-/** Files that all saves together may have open for writing: many systems allow a process 1,024 descriptors. */
+/** Most files that all saves together have open for writing: many systems limit a process to 1,024 descriptors. */
 const MAX_OUTPUT_FILES = 256
 const openFiles = new Allowance(MAX_OUTPUT_FILES)
 
-/** Where a file for another machine is planned: formats look there for names that are taken, and a device has none. */
+/** Stands for the folder of a remote file while it is planned: formats look for existing files there, and a device has none. */
 const NO_FOLDER = devNull
 
 export type SerializeOptions = {
   /**
-   * Default: by the extension of the path; without an extension the format of the file that is saved; `btf` for tensors that
-   * go to a stream or memory.
+   * Default: by the extension of the path; without an extension the format of the saved file; `btf` for tensors that are
+   * written to a stream or memory.
    */
   readonly format?: FormatName
   readonly signal?: AbortSignal
@@ -71,17 +71,17 @@ export type SerializeOptions = {
 
 export type SaveOptions = SerializeOptions & {
   /**
-   * Keeps data files and shards that only the replaced file refers to. Default false: those with names that tilework chose
-   * are removed once the new file has its name.
+   * Keeps data files and shards to which only the replaced file refers. Default false: those with names that tilework chose are
+   * removed after the new file is committed.
    */
   readonly keepOldData?: boolean
-  /** For a target on another machine: how it is written. */
+  /** Request options for a remote target. */
   readonly remote?: RemoteOptions
 }
 
 /**
- * What can be saved: tensors; an open file, which is copied byte for byte in its own format; or a model, also that of an
- * open file, with all its changes.
+ * What can be saved: tensors; an open file, which is copied byte for byte in its own format; or a model, possibly of an open
+ * file, with all its edits.
  */
 export type Saveable = OpenFile | OnnxModel | TmfileModel | GgufModel | AnyTensor | Iterable<AnyTensor>
 
@@ -90,7 +90,7 @@ interface PlannedFile {
   readonly plan: WritePlan
   readonly format: FormatEntry
   readonly tensorsTotal: number
-  /** Number of tensors in a range that is copied whole. */
+  /** Number of tensors in a range segment, for progress reports. */
   readonly tensorsOfRanges: number
 }
 
@@ -98,9 +98,9 @@ interface PlannedFile {
  * Saves tensors, or an open file, to a path, a URL (`s3:`, those of `registerScheme`) or a stream. The extension of the path
  * decides the format. A stream has none: name the option `format`, or tensors are written as BTF.
  *
- * @throws TileworkError ERR_UNSUPPORTED before anything is written for what the format cannot hold, such as the graph of
- * a model of another format; ERR_IO;
- * ERR_ABORTED; ERR_FILE_CHANGED when a source changed while it was read. The target is then as it was before.
+ * @throws TileworkError ERR_UNSUPPORTED, before anything is written, for content that the format cannot represent, such as the
+ * graph of a model of another format; ERR_IO; ERR_ABORTED; ERR_FILE_CHANGED if a source changed while it was read. After an error
+ * the target is unchanged.
  */
 export async function save(
   target: string | URL | WritableStream<Uint8Array> | Writable,
@@ -123,7 +123,7 @@ export async function save(
 /**
  * A copy of the options, read once.
  *
- * @throws TileworkError ERR_ARGUMENT for an option that neither a save nor any writer has, and a listener that is none
+ * @throws TileworkError ERR_ARGUMENT for an unknown option, and for a listener that is not a function
  */
 function readSaveOptions<Options extends SaveOptions>(given: Options, call: string): Options {
   const own = ['format', 'signal', 'onProgress', ...(call === 'save' ? ['keepOldData', 'remote'] : [])]
@@ -142,7 +142,7 @@ function readSaveOptions<Options extends SaveOptions>(given: Options, call: stri
 }
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
-  // An iterable may be readable only once, and the loop may plan again.
+  // The file may be planned twice, but an iterable may be readable only once.
   const again =
     openedFile(content) || formatOfModel(content)
       ? content
@@ -157,15 +157,15 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
   await withMeans(planned, options.signal, () =>
     withFolder(dirname(path), options.signal, async (isAlone) => {
       const leftovers = isAlone ? await removeLeftovers(path, planned.format) : []
-      // The names of the first plan may be taken by now.
+      // Planned again, because the names of the first plan may exist by now.
       await writeModel(path, await planFile(again, options, path), options, { isAlone, leftovers })
     }),
   )
 }
 
 /**
- * Saves to another machine. Files that the main one refers to are there before it is; data of an earlier save that the new
- * file does not refer to stay, because nobody knows who else reads them.
+ * Saves to a remote target. Files to which the main file refers are visible before it is. Data of an earlier save that are no
+ * longer used are kept, because others may still read them.
  */
 async function saveToUrl(url: URL, content: Saveable, options: SaveOptions): Promise<void> {
   const { signal } = options
@@ -179,7 +179,7 @@ async function saveToUrl(url: URL, content: Saveable, options: SaveOptions): Pro
     const files = await openRemoteFiles(url, planned.plan, remote)
     await orAbort(files, async () => {
       await writeContents(files, planned, options)
-      // All parts are there before the first object appears.
+      // All parts are uploaded before the first object becomes visible.
       await Promise.all(files.map(({ sink }) => sink.sync?.()))
       for (const { sink } of files) await sink.commit()
     })
@@ -236,7 +236,7 @@ async function planFile(
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
     return unchanged(opened, content as OpenFile, format, path)
   }
-  // The tensors alone would be a model without a graph.
+  // Planned as a model: its tensors alone would have no graph.
   if (ownFormat === format) return planModel(model as object, ownFormat, options, { path, ownPath })
   if (ownFormat) await refuseOtherGraph(model as object, ownFormat, format)
   const tensors = opened
@@ -283,8 +283,8 @@ async function planModel(
 }
 
 /**
- * Refuses a model as a model of another format: a file of its tensors alone would pass for one. A format without graphs
- * takes the weights.
+ * Refuses to save a model in another model format: a file with only its tensors would be mistaken for a model. A format without
+ * graphs stores the weights.
  */
 async function refuseOtherGraph(model: object, own: ModelFormatEntry, target: FormatEntry): Promise<void> {
   if (formatByName(target.name).modelProperty === undefined) return
@@ -316,8 +316,7 @@ function isUnchanged(
 }
 
 /**
- * Copies an open file byte for byte, and the files that it refers to. These keep their names, unless the format finds the
- * names taken.
+ * Copies an open file byte for byte, with the files to which it refers. These keep their names, unless the names exist already.
  */
 async function unchanged(
   { source, siblings }: OpenedFile,
@@ -345,15 +344,15 @@ function refuseSiblings({ siblings = [] }: WritePlan): void {
   if (siblings.length === 0) return
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `The file refers to ${siblings.length} others beside it, such as ${siblings[0]!.name}; save it to a path.`,
+    `The file refers to ${siblings.length} other files, such as ${siblings[0]!.name}; save it to a path.`,
   )
 }
 
 /**
- * The list of a file stays one: its tensors never change, and an array of them may take many times the size of the file.
+ * The content as a sequence of tensors. The list of a file is used as it is: an array may take many times the size of the file.
  *
- * @param call - names the call in messages
- * @param done - what is done with the content, for messages
+ * @param call - name of the call, for messages
+ * @param done - participle for messages, such as "saved"
  */
 export function listTensors(
   content: AnyTensor | Iterable<AnyTensor>,
@@ -373,13 +372,13 @@ export function listTensors(
   })
 }
 
-/** What users of other libraries pass: arrays, and tensors as the properties of an object. */
+/** Advice for content that other libraries accept: arrays, and objects with tensors as properties. */
 function adviceFor(content: unknown): string {
   if (ArrayBuffer.isView(content)) return ' tensor(array, { shape }) makes a tensor of it.'
   const values = typeof content === 'object' && content !== null ? Object.values(content) : []
   const areTensors = values.length > 0 && values.every((value) => value?.kind && value.shape)
   return areTensors
-    ? ' Each tensor has its own name, as in tensor(array, { name }): pass Object.values(…).'
+    ? ' Each tensor carries its own name, as in tensor(array, { name }): pass Object.values(…).'
     : ''
 }
 
@@ -432,7 +431,7 @@ function openSiblings(path: string, { siblings = [] }: WritePlan): OutputSibling
     for (const sibling of siblings) {
       const { name, byteLength, replaces = false } = sibling
       if (isSameName(name, basename(path))) {
-        const message = `The file would take the name of ${JSON.stringify(name)}, which it refers to; save it under another name.`
+        const message = `The file would replace ${JSON.stringify(name)}, to which it refers; save it under another name.`
         throw new TileworkError('ERR_ARGUMENT', message, { path })
       }
       const isNew = !replaces
@@ -450,7 +449,7 @@ function isSameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-/** Runs `job` when the memory and the open files that it needs are free. */
+/** Runs `job` when the memory and the file descriptors that it needs are available. */
 async function withMeans(
   { plan }: PlannedFile,
   signal: AbortSignal | undefined,
@@ -465,7 +464,7 @@ function totalBytes({ byteLength, siblings = [] }: WritePlan): number {
   return siblings.reduce((sum, sibling) => sum + sibling.byteLength, byteLength)
 }
 
-/** Writes a file that refers to no other. */
+/** Writes a single file. */
 async function writeFile(sink: Sink, planned: PlannedFile, options: SaveOptions): Promise<void> {
   const files = [{ ...planned.plan, sink }]
   await orAbort(files, async () => {
@@ -474,7 +473,7 @@ async function writeFile(sink: Sink, planned: PlannedFile, options: SaveOptions)
   })
 }
 
-/** Writes a file and those that it refers to, and removes those that only the replaced file referred to. */
+/** Writes a file and the files to which it refers, and removes files to which only the replaced file referred. */
 async function writeModel(
   path: string,
   planned: PlannedFile,
@@ -487,15 +486,15 @@ async function writeModel(
     const main = { ...plan, sink: pathSink(path, plan.byteLength) }
     await orAbort([main], async () => {
       await writeContents([...siblings, main], planned, options)
-      // All data are on disk before the first file takes its name, so that a kill between two names is unlikely.
+      // All data are flushed before the first rename, so that a kill between two renames is unlikely.
       if (siblings.length > 0) await Promise.all([...siblings, main].map(({ sink }) => sink.sync?.()))
       const replaced = options.keepOldData ? [] : (plan.replaced ?? [])
       const created = newFiles(siblings)
       if (isAlone) writeJournal(path, [...leftovers, ...created, ...replaced])
-      // Files that the folder may no longer need: after an error it is open which model is there.
+      // Files that may be unused: after an error it is unknown whether the old or the new model is in place.
       let unused = [...created, ...replaced]
       try {
-        // The file that refers to the others takes its name last.
+        // The main file, which refers to the others, is committed last.
         for (const { sink } of [...siblings, main]) await sink.commit()
         unused = [...replaced]
       } finally {

@@ -1,7 +1,7 @@
 /**
- * What a save of several files will name and remove, written down before the first file gets its name: after a kill, the next
- * save of the same target removes what is left. Only files that are listed here, or that the replaced model named, are ever
- * removed, and only while no file of the folder names them.
+ * The journal of a multi-file save: which files it will create and remove, written before the first commit. After a kill, the
+ * next save of the same target removes leftover files. Only files that are listed in the journal, or to which the replaced
+ * model referred, are ever removed, and only if no file of the folder refers to them.
  */
 import { closeSync, constants, fsyncSync, lstatSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -13,14 +13,14 @@ import { keysNamedIn, namesAt } from '../formats/named_files.js'
 import { FORMATS } from './registry.js'
 
 const SUFFIX = '.tilework-save'
-/** A model has at most 4,096 files, each with a name of at most 4 KiB. */
+/** Largest journal: a model has at most 4,096 files, each with a name of at most 4 KiB. */
 const MAX_JOURNAL_BYTES = 32 * 1024 * 1024
 
 function journalOf(path: string): string {
   return join(dirname(path), `.${basename(path)}${SUFFIX}`)
 }
 
-/** True where a save of this target was killed, or is running. */
+/** True if a save of this target was killed or is running. */
 export function hasJournal(path: string): boolean {
   try {
     return lstatSync(journalOf(path), { throwIfNoEntry: false }) !== undefined
@@ -29,7 +29,7 @@ export function hasJournal(path: string): boolean {
   }
 }
 
-/** Lists files in the journal of `path`. Where it cannot be written, a kill leaves them. */
+/** Writes the journal of `path`. If it cannot be written, files are left over after a kill. */
 export function writeJournal(path: string, files: readonly IdentifiedFile[]): void {
   if (files.length === 0) return
   const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants
@@ -42,23 +42,23 @@ export function writeJournal(path: string, files: readonly IdentifiedFile[]): vo
       closeSync(descriptor)
     }
   } catch {
-    // A folder or name that takes no further file.
+    // The folder is not writable, or the name is too long.
   }
 }
 
-/** Removes the journal, except for files of which a save before this one did not know whether they are in use. */
+/** Removes the journal, or reduces it to `leftovers`, files that may still be in use. */
 export function endJournal(path: string, leftovers: readonly IdentifiedFile[]): void {
   if (leftovers.length > 0) writeJournal(path, leftovers)
   else {
     try {
       unlinkSync(journalOf(path))
     } catch {
-      // Gone, or never written.
+      // The journal is gone already, or was never written.
     }
   }
 }
 
-/** Removes what a killed save of `path` left, and returns what may still be in use. For a caller that has the folder alone. */
+/** Removes files of a killed save of `path`; returns those that may still be in use. The caller must have locked the folder. */
 export async function removeLeftovers(path: string, entry: FormatEntry): Promise<readonly IdentifiedFile[]> {
   if (!hasJournal(path)) return []
   const files = readJournal(path)
@@ -67,7 +67,7 @@ export async function removeLeftovers(path: string, entry: FormatEntry): Promise
   return leftovers
 }
 
-/** The files in the journal of `path`: none where it is not of this user or cannot be read. */
+/** The files in the journal of `path`; none if it belongs to another user or cannot be read. */
 function readJournal(path: string): IdentifiedFile[] {
   try {
     const content = readOwnFile(journalOf(path), MAX_JOURNAL_BYTES)
@@ -75,16 +75,16 @@ function readJournal(path: string): IdentifiedFile[] {
     const { files } = JSON.parse(new TextDecoder().decode(content)) as { files: readonly JsonFile[] }
     return files.map(fromJson)
   } catch {
-    // A journal that was cut short: no file had its name yet.
+    // A truncated journal: no file was committed yet.
     return []
   }
 }
 
 /**
- * Removes those of the files that no file of their folders names.
+ * Removes the given files to which no file of their folders refers.
  *
- * @param path - of the model, whatever its extension
- * @returns false where that is unknown for some of them; these stay
+ * @param path - path of the model, with any extension
+ * @returns false if for some files this is unknown; these are kept
  */
 export async function removeUnnamed(
   path: string,
@@ -106,7 +106,7 @@ export async function removeUnnamed(
   return isComplete
 }
 
-/** The names in all models of a folder and of the folders below it in which data lie. */
+/** Collects the names to which the models of a folder, and of its subfolders with data files, refer. */
 class Naming {
   readonly #path: string
   readonly #entry: FormatEntry
@@ -117,7 +117,7 @@ class Naming {
     this.#entry = entry
   }
 
-  /** Undefined where a model cannot be read. */
+  /** Whether a model refers to `name`; undefined if a model cannot be read. */
   async names(name: string): Promise<boolean | undefined> {
     const parts = name.split('/')
     const answers = await Promise.all(parts.map((_, depth) => this.#namesFrom(parts, depth)))
@@ -137,7 +137,7 @@ class Naming {
     return found.includes(undefined) ? undefined : false
   }
 
-  /** One set for each format whose files name others, and one for the model itself. */
+  /** One set per format whose files refer to others, and one for the model itself. */
   async #keysIn(folder: string, isOwn: boolean): Promise<readonly (ReadonlySet<string> | undefined)[]> {
     const entries = (Object.values(FORMATS) as readonly FormatEntry[]).filter(({ namesFiles }) => namesFiles)
     const keys = await Promise.all(

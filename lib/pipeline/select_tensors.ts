@@ -25,7 +25,7 @@ export function selectTensors(tensors: TensorList, selectors: readonly (string |
   return isMixed ? withoutNamesOf(selected, tensors) : [...selected.values()]
 }
 
-/** Drops names of tensors that an index selects as well. */
+/** Drops tensors that are selected by name and by index from the names, so that each is selected once. */
 function withoutNamesOf(selected: Map<string | number, AnyTensor>, tensors: TensorList): AnyTensor[] {
   const indices = new Map<string, number>()
   const names = [...selected.keys()].filter((key) => typeof key === 'string')
@@ -45,7 +45,7 @@ function withoutNamesOf(selected: Map<string | number, AnyTensor>, tensors: Tens
   })
 }
 
-/** @throws TileworkError ERR_ARGUMENT where there is none */
+/** @throws TileworkError ERR_ARGUMENT if there is none */
 export function selectTensor(tensors: TensorList, selector: string | number): AnyTensor {
   const tensor = typeof selector === 'number' ? tensors.at(selector) : tensors.get(selector)
   if (tensor) return tensor

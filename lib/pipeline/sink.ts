@@ -13,14 +13,14 @@ export type NativeChunk = Extract<Chunk, { kind: 'copied' | 'computed' }>
 export interface Sink {
   /** True when writes must be sequential, in file order. */
   readonly isOrdered: boolean
-  /** Writes bytes at an offset of the file. The caller may reuse them when the promise resolves. */
+  /** Writes bytes at an offset of the file. The caller may reuse the memory after the promise resolves. */
   write(bytes: Uint8Array, position: number): Promise<void>
   /**
-   * Writes a chunk without passing it through JavaScript. Absent where the target cannot do so; the bytes of the chunk are
-   * then read and written.
+   * Writes a chunk without passing it through JavaScript. Absent where the target does not support it; then the bytes of the
+   * chunk are read and passed to `write`.
    */
   run?(chunk: NativeChunk, cancel: Int32Array | undefined): Promise<void>
-  /** Flushes to disk, so that a commit has little left to do. Absent where that gains nothing. */
+  /** Flushes to disk, so that the commit is fast. Absent where it would have no effect. */
   sync?(): Promise<void>
   /** Makes the result visible. */
   commit(): Promise<void>
@@ -28,21 +28,21 @@ export interface Sink {
   abort(reason: unknown): Promise<void>
 }
 
-/** A file that appears under its name on commit, complete. Errors: ERR_IO. */
+/** A file that appears under its name only on commit. Errors: ERR_IO. */
 export function pathSink(path: string, byteLength: number): Sink {
   return outputSink(path, openOutput(path, byteLength))
 }
 
 /** A file below a folder. */
 export interface SiblingSink extends Sink {
-  /** The file under its name, after `sync` or `commit`. */
+  /** Identity of the file; available after `sync` or `commit`. */
   identity(): FileIdentity
 }
 
 /**
  * As `pathSink`, for a file below a folder.
  *
- * @param isNew - the commit fails where the name is taken
+ * @param isNew - the commit fails if the name exists
  * @throws TileworkError also ERR_PATH_ESCAPE for a name behind a link that leads out of the folder
  */
 export function siblingSink(
@@ -75,7 +75,7 @@ function outputSink(path: string, output: NativeOutputFile): Sink {
   }
 }
 
-/** The bytes may be the memory of a caller that transfers it. A system call on lost memory fails or writes other bytes. */
+/** Writes bytes that may be a caller's memory. If it is transferred during the call, the call fails or writes wrong bytes. */
 async function writeAll(
   output: NativeOutputFile,
   path: string,
@@ -101,9 +101,9 @@ function lostMemoryError(path: string, cause?: unknown): TileworkError {
 const STREAM = 'the stream'
 
 /**
- * A web stream. Its queue decides how far writing runs ahead of the reader.
+ * A web stream. Its queue decides how far the writer may run ahead of the reader.
  *
- * @param signal - ends the wait for a reader that has stopped reading
+ * @param signal - aborts the wait for a reader that has stopped reading
  */
 export function streamSink(stream: WritableStream<Uint8Array>, signal: AbortSignal | undefined): Sink {
   const writer = systemError.wrap(STREAM, () => stream.getWriter())
@@ -116,14 +116,14 @@ export function streamSink(stream: WritableStream<Uint8Array>, signal: AbortSign
       }),
     commit: () => systemError.wrapAsync(STREAM, () => untilAborted(writer.close(), signal)),
     abort: async (reason) => {
-      // A failed stream is aborted already, and its own error reaches the caller through `write`. A stream with a stuck
-      // reader never answers, so the promise is not awaited.
+      // A failed stream is aborted already, and its error reaches the caller through `write`. With a stuck reader this promise
+      // never settles, so it is not awaited.
       writer.abort(reason).catch(() => undefined)
     },
   }
 }
 
-/** Memory of the length of the file. */
+/** A memory target; `target` has the length of the file. */
 export function memorySink(target: Uint8Array): Sink {
   return {
     isOrdered: false,

@@ -1,10 +1,10 @@
-/** A tensor as plain data: what a conversion returns, and what the command line prints. */
+/** Facts of a tensor as plain data, for results of conversions and for the command line. */
 import { DTYPES } from '../dtype/dtypes.js'
 import { checkTensor } from '../tensor/check_tensor.js'
 import type { QuantizationParameters } from '../tensor/quantization.js'
 import type { AnyTensor } from '../tensor/tensor.js'
 
-/** A tensor without its elements. Every field survives JSON. */
+/** Facts of a tensor without its elements. Every field can be represented in JSON. */
 export interface TensorSummary {
   readonly name: string
   readonly kind: AnyTensor['kind']
@@ -12,10 +12,10 @@ export interface TensorSummary {
   readonly shape: readonly number[]
   /** Layout of the stored elements; `coo` for a sparse tensor, null for strings. */
   readonly layout: string | null
-  /** Packed bytes: all storage elements, all blocks, or indices and values; null for strings, which have no fixed size. */
+  /** Packed size: all storage elements, all blocks, or indices and values; null for strings, which have no fixed size. */
   readonly byteLength: number | null
   readonly hasData: boolean
-  /** What codes stand for, `(code - zeroPoint) * scale`; arrays have one entry for each index of `axis`. */
+  /** Quantization: the real value is `(stored - zeroPoint) * scale`; arrays have one entry per index of `axis`. */
   readonly quantization?: QuantizationSummary
   /** Number of entries of a sparse tensor. */
   readonly entryCount?: number
@@ -30,7 +30,7 @@ export interface QuantizationSummary {
 /** Bytes of one 64-bit index of a sparse tensor. */
 const INDEX_BYTES = 8
 
-/** Shapes that are compared with those of later tensors. Most models have fewer. */
+/** Most distinct shapes that are remembered for sharing; most models have fewer. */
 const MOST_SHARED_SHAPES = 1000
 
 /** @throws TileworkError ERR_ARGUMENT for anything but a tensor */
@@ -39,7 +39,7 @@ export function summarizeTensor(tensor: AnyTensor): TensorSummary {
   return summarize(tensor, tensor.shape)
 }
 
-/** Summaries of the tensors of a file. Equal shapes are one array: an array each would be a third of the memory. */
+/** Summaries of the tensors of a file. Equal shapes share an array; separate arrays would take a third of the memory. */
 export function summarizeTensors(tensors: Iterable<AnyTensor>): TensorSummary[] {
   const shapes = new Map<string, readonly number[]>()
   const shared = (shape: readonly number[]): readonly number[] => {

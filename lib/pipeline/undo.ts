@@ -1,6 +1,6 @@
 /**
- * The conversions that undo a conversion. A format that cannot name a layout stores a blocked tensor as the array of
- * its digits, so layout and logical shape are kept in these options alone.
+ * The conversions that undo a conversion. A format that cannot store a layout contains a blocked tensor as a plain array, so
+ * layout and logical shape are known only from these options.
  */
 import { basename, dirname, extname, join } from 'node:path'
 import type { FormatEntry } from '../formats/format.js'
@@ -9,15 +9,15 @@ import type { AnyTensor, DenseTensor } from '../tensor/tensor.js'
 import { type ReorderedTensor, reorderTensor, type TensorChanges } from './change_tensors.js'
 import { extensionOf } from './registry.js'
 
-/** The options that bring one tensor back. */
+/** The options that undo the conversion of one tensor. */
 export type UndoOptions = Pick<
   TensorChanges,
   'tensors' | 'layout' | 'lower' | 'upper' | 'fromLayout' | 'shape' | 'fromLower' | 'fromUpper' | 'as'
 >
 
-/** A conversion of an output that brings one of its tensors back into the layout it had. */
+/** A conversion of an output that restores the original layout of one of its tensors. */
 export interface UndoConversion {
-  /** Suggested path of the result, in the folder of the output. Absent where the output is a stream. */
+  /** Suggested path of the result, in the folder of the output. Absent if the output is a stream. */
   readonly output?: string
   /** Options for `convert`. */
   readonly options: UndoOptions
@@ -29,7 +29,7 @@ export interface WrittenFile {
   readonly format: FormatEntry
 }
 
-/** How to undo the writing of `tensors` with `changes`, in file order. Tensors in row-major order need nothing. */
+/** How to undo the conversion of `tensors` with `changes`, in file order. Tensors in row-major order need no undo. */
 export function undoConversions(
   { path, format }: WrittenFile,
   tensors: Iterable<AnyTensor> & { readonly length: number },
@@ -50,7 +50,7 @@ export function undoConversions(
   return conversions
 }
 
-/** A file in the folder of `path`. A path without a folder stays without one, as it is easier to read. */
+/** The path of `name` in the folder of `path`. A path without a folder gives a name without `./`, which is easier to read. */
 export function pathBeside(path: string, name: string): string {
   const folder = dirname(path)
   return folder === '.' && !path.startsWith('.') ? name : join(folder, name)
@@ -80,8 +80,8 @@ function padding({ storage }: DenseTensor): Pick<UndoOptions, 'lower' | 'upper'>
 }
 
 /**
- * `out.btf` is undone to `out.back.btf`; each of several tensors to a file of its own: `out.back.0.btf`. The result is
- * a single file, also where the output is an index of shards.
+ * `out.btf` is undone to `out.back.btf`, and each of several tensors to a separate file, `out.back.0.btf`. The result is a single
+ * file even if the output is an index of shards.
  */
 function undoName(path: string, format: FormatEntry, index: number | undefined): string {
   const known = extensionOf(format, path)

@@ -1,6 +1,6 @@
 /**
- * Writes the chunks of a file into a sink. A bounded number is in flight, so that one chunk is read or computed while
- * another one is written; small neighbours are combined into one write.
+ * Writes the chunks of a file into a sink. A bounded number is in flight, so that one chunk is read or computed while another one
+ * is written; adjacent small chunks are combined into one write.
  */
 import { systemError } from '../bytes/system_error.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
@@ -26,7 +26,7 @@ export interface WriteContext {
   readonly cancel: Int32Array | undefined
 }
 
-/** @throws TileworkError the first error of a source or of the sink, when no chunk is in flight any more */
+/** @throws TileworkError the first error of a source or of the sink, after all chunks in flight have settled */
 export async function writeChunks(chunks: Iterable<Chunk>, context: WriteContext): Promise<void> {
   const writer = new ChunkWriter(context)
   try {
@@ -44,7 +44,7 @@ class ChunkWriter {
   /** For sinks that need writes in order: settles with the previous write. */
   #lastWrite: Promise<void> = Promise.resolve()
   #error: { readonly reason: unknown } | undefined
-  /** Allocated with the first small chunk; most saves of few tensors need little of it, or none. */
+  /** Buffer for combined chunks, allocated with the first small chunk; many saves do not need it. */
   #combined: Uint8Array | undefined
   #combinedLength = 0
   #combinedTensors = 0
@@ -68,7 +68,7 @@ class ChunkWriter {
     }
   }
 
-  /** Starts the last write. @throws TileworkError ERR_ARGUMENT when the chunks do not cover the whole file */
+  /** Starts the last write. @throws TileworkError ERR_ARGUMENT if the chunks do not cover the whole file */
   async finish(): Promise<void> {
     if (this.#end !== this.#context.byteLength) throw this.#changedError()
     await this.flush()
@@ -94,9 +94,9 @@ class ChunkWriter {
     if (this.#error) throw this.#error.reason
   }
 
-  /** The shape of a caller's own tensor may change at any time. */
+  /** The error for a file whose length differs from its plan: a caller's own tensor may change its shape at any time. */
   #changedError(): TileworkError {
-    const message = `A tensor changed its type, shape or layout while it was saved: the file was planned with ${this.#context.byteLength} bytes, and the tensors up to this one end at ${this.#end}.`
+    const message = `A tensor changed its dtype, shape or layout while it was saved: the file was planned with ${this.#context.byteLength} bytes, but its tensors up to this one end at ${this.#end}.`
     return new TileworkError('ERR_ARGUMENT', message)
   }
 
@@ -142,7 +142,7 @@ class ChunkWriter {
   }
 }
 
-/** The bytes of a chunk that passes through JavaScript, or is too small for a job of its own. */
+/** The bytes of a chunk that passes through JavaScript, or is too small for a separate job of the addon. */
 async function bytesOf(
   chunk: Exclude<Chunk, { kind: 'bytes' }>,
   signal: AbortSignal | undefined,

@@ -49,7 +49,7 @@ describe('an ONNX model as a tmfile', () => {
     const noShape = await runCli(['convert', INPUT, output, '--input-shape', 'x1'])
     expect(noShape.stderr).toContain('--input-shape takes NAME=N,N,…')
     const elsewhere = await runCli(['convert', INPUT, inFolder('weights.npz'), '--batch', '2'])
-    expect(elsewhere.stderr).toContain('batch is for a graph that becomes one of another format')
+    expect(elsewhere.stderr).toContain('batch applies only to conversions of a graph to another format')
   })
 
   it('holds the weights alone with --weights-only', async () => {

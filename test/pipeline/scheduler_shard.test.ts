@@ -23,12 +23,12 @@ describe('schedulerShard', () => {
 
   it.each([
     [{}, undefined, /none of AWS_BATCH_JOB_ARRAY_INDEX \(AWS Batch\), .* is set/],
-    [{ JOB_COMPLETION_INDEX: '7' }, undefined, /Kubernetes does not tell/],
+    [{ JOB_COMPLETION_INDEX: '7' }, undefined, /Kubernetes does not provide the number of processes; set the option count/],
     [{ JOB_COMPLETION_INDEX: '8' }, 8, /9 of 8/],
     [
       { CLOUD_RUN_TASK_INDEX: '4', CLOUD_RUN_TASK_COUNT: '5' },
       6,
-      /count is 6, and CLOUD_RUN_TASK_COUNT is 5/,
+      /count is 6, but CLOUD_RUN_TASK_COUNT is 5/,
     ],
     [{ JOB_COMPLETION_INDEX: '-1' }, 8, /JOB_COMPLETION_INDEX is "-1"/],
     [{ SLURM_ARRAY_TASK_ID: '3' }, undefined, /SLURM_ARRAY_TASK_MIN is undefined/],
@@ -44,6 +44,6 @@ describe('schedulerShard', () => {
   it('--shard auto says what is missing', async () => {
     const { code, stderr } = await runCli(['convert', '*.npy', '--out-dir', 'x', '--shard', 'auto'])
     expect(code).toBe(64)
-    expect(stderr).toContain('No scheduler has numbered this process')
+    expect(stderr).toContain('This process was not started by a known job scheduler')
   })
 })

@@ -7,14 +7,14 @@ const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = 
   [/ with the option tensors\.$/, " with --tensor NAME or --tensor '#INDEX'."],
   [/; set base to a folder above both to keep their paths\.$/, '; --base DIR keeps their paths below DIR.'],
   [/ with the option nul\.$/, ' with --null.'],
-  [/ by the option weightsOnly, or take/, ' with --weights-only, or take'],
+  [/ by the option weightsOnly, or select/, ' with --weights-only, or select'],
   [/; set the option format to one of: /, '; set --format to one of: '],
   [/; set it with setType\.$/, '; --set-type NAME=DTYPE:N,N,… declares it.'],
   [
     / is not a regular file and cannot be read by ranges\.$/,
     ' is not a regular file and cannot be read by ranges; inspect and check take a pipe as -.',
   ],
-  [/; the option count says so\.$/, '; --shard auto/N says so.'],
+  [/; set the option count\.$/, '; use --shard auto/N.'],
   [
     /; convertOpset makes it so, and the format matmulnbits needs none\.$/,
     '; edit --opset 21 makes it so, and --to q4 needs none.',

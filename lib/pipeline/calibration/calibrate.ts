@@ -1,6 +1,6 @@
 /**
- * Ranges of the values of a model, measured by running it with a caller's onnxruntime. tilework runs no models: a copy of the
- * model with more outputs is written to a temporary folder, and the runtime opens it.
+ * Measures the ranges of a model's values with the caller's onnxruntime. tilework itself does not run models: it writes a copy of
+ * the model with additional outputs to a temporary folder, and the runtime opens it.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,10 +19,10 @@ import { valueText } from '../../value_text.js'
 import { save } from '../save.js'
 import { type Collector, EntropyCollector, ExtremesCollector, PercentileCollector } from './collectors.js'
 
-/** Tensors by the name of an input, as the runtime takes them. */
+/** Tensors of the runtime by input name. */
 export type Feeds = Readonly<Record<string, unknown>>
 
-/** What `calibrate` uses of `onnxruntime-node`. */
+/** The part of `onnxruntime-node` that `calibrate` uses. */
 export interface OnnxRuntime {
   readonly InferenceSession: {
     create(path: string, options: { readonly graphOptimizationLevel: 'disabled' }): Promise<RuntimeSession>
@@ -38,20 +38,20 @@ export interface CalibrateOptions extends QuantizableOptions {
   /** The module `onnxruntime-node`. */
   readonly runtime: OnnxRuntime
   /**
-   * `minmax` (default): the extremes of all batches; `percentile` leaves out rare numbers; `entropy` the window that loses the
-   * least information.
+   * `minmax` (default): the extremes of all batches; `percentile`: without outliers; `entropy`: the window that loses the least
+   * information.
    */
   readonly method?: 'minmax' | 'percentile' | 'entropy'
   /** Share of the numbers that `percentile` keeps, in percent. Default 99.999. */
   readonly percentile?: number
-  /** `minmax`: a moving average of the extremes of batches. Default false. */
+  /** For `minmax`: use a moving average of the batches' extremes. Default false. */
   readonly movingAverage?: boolean
-  /** Ranges whose ends differ in sign alone. Default false. */
+  /** Make ranges symmetric around 0. Default false. */
   readonly symmetric?: boolean
   readonly signal?: AbortSignal
 }
 
-/** Values that are fetched at a time, so that memory does not grow with the model. */
+/** Values that are fetched per run, so that memory does not grow with the model. */
 const FETCHED_VALUES = 16
 
 const NAMES = [
@@ -108,7 +108,7 @@ export async function calibrate(
 }
 
 function isIterable(feeds: unknown): boolean {
-  // Numbers are no batches, and detached memory cannot be iterated.
+  // A typed array is iterable, but its numbers are not batches, and detached memory cannot be iterated.
   if (ArrayBuffer.isView(feeds)) return false
   const given = feeds as { [Symbol.iterator]?: unknown; [Symbol.asyncIterator]?: unknown } | null | undefined
   return [given?.[Symbol.asyncIterator], given?.[Symbol.iterator]].some((each) => typeof each === 'function')
@@ -152,10 +152,10 @@ function refuse(option: string, must: string): never {
   throw new TileworkError('ERR_ARGUMENT', `${option} of calibrate ${must}.`)
 }
 
-/** Names of the outputs that give numbers of a value. */
+/** For each value, the names of the outputs that contain its numbers. */
 type Outputs = ReadonlyMap<string, readonly string[]>
 
-/** The values themselves are outputs. Those that are already, and inputs, which the feeds hold, need no new one. */
+/** Makes the values outputs, except for existing outputs and for inputs, whose numbers are in the feeds. */
 function addValues({ graph }: OnnxModel, names: readonly string[]): Outputs {
   return new Map(
     names.map((name) => {
@@ -168,7 +168,10 @@ function addValues({ graph }: OnnxModel, names: readonly string[]): Outputs {
   )
 }
 
-/** Two numbers for each value. Reduction over all axes keeps them, because it fails on empty ones otherwise. */
+/**
+ * Adds outputs with the minimum and maximum of each value. `keepdims` is 1 because the reduction fails on empty values
+ * otherwise.
+ */
 function addExtremes({ graph }: OnnxModel, names: readonly string[]): Outputs {
   const flat = freshName(graph, 'calibrated_shape')
   graph.setInitializer(flat, tensor([-1], { dtype: 'int64' }))
@@ -211,7 +214,7 @@ async function runAll(
       for (const [name, given] of group) collectors.get(name)!.add(numbersOf(name, given, results))
     }
   }
-  if (batches === 0) throw new TileworkError('ERR_ARGUMENT', 'the feeds of calibrate have no batch.')
+  if (batches === 0) throw new TileworkError('ERR_ARGUMENT', 'the feeds of calibrate contain no batch.')
 }
 
 function numbersOf(
@@ -230,7 +233,7 @@ function numbersOf(
     }
     return numbers
   }
-  throw new TileworkError('ERR_ARGUMENT', `the runtime gave no float32 numbers of ${valueText(name)}.`)
+  throw new TileworkError('ERR_ARGUMENT', `the runtime returned no float32 tensor for ${valueText(name)}.`)
 }
 
 function rangesOf(collectors: ReadonlyMap<string, Collector>, isSymmetric: boolean): ValueRanges {

@@ -1,6 +1,6 @@
-/** Ranges of a value from its numbers, batch by batch, as the calibrators of onnxruntime's tool compute them. */
+/** Compute the range of a value batch by batch, in the same way as the calibrators of onnxruntime's quantization tool. */
 
-/** The least and greatest number, or undefined before the first number. */
+/** Minimum and maximum. */
 export interface CollectedRange {
   readonly min: number
   readonly max: number
@@ -11,7 +11,7 @@ export interface Collector {
   range(): CollectedRange | undefined
 }
 
-/** Share of a new batch in a moving average. */
+/** Weight of a new batch in the moving average. */
 const AVERAGE_SHARE = 0.01
 
 /** The extremes of all batches, or their moving average. NaN is skipped. */
@@ -43,8 +43,8 @@ export class ExtremesCollector implements Collector {
 }
 
 /**
- * Counts of the numbers in equal bins over `[-limit, limit]`, which grows by whole bins on both sides. Edges are float32 as
- * numpy's are: the zeros behind a Relu are on one.
+ * A histogram with equal bins over `[-limit, limit]`, which grows by whole bins on both sides. Bin edges are float32 as in numpy:
+ * this matters because the zeros after a Relu lie exactly on an edge.
  */
 class Histogram {
   counts: Float64Array
@@ -90,7 +90,7 @@ class Histogram {
   }
 }
 
-/** A collector whose range is cut from a histogram, and lies within the numbers that were seen. */
+/** A collector that selects a range of a histogram, clamped to the extremes seen. */
 abstract class HistogramCollector implements Collector {
   readonly #extremes = new ExtremesCollector(false)
   protected readonly histogram: Histogram
@@ -117,7 +117,7 @@ abstract class HistogramCollector implements Collector {
 /** Bins of a histogram of percentiles. */
 const PERCENTILE_BINS = 2048
 
-/** The range that leaves out the same share of numbers on both sides. */
+/** The range without the same share of numbers on both sides. */
 export class PercentileCollector extends HistogramCollector {
   readonly #percentile: number
 
@@ -138,7 +138,10 @@ export class PercentileCollector extends HistogramCollector {
   }
 }
 
-/** The first bin at which the sum reaches a share. Shares are added, not counts, so that ties round as in the tool. */
+/**
+ * The first bin at which the cumulative sum reaches `share`. Shares are added instead of counts, so that ties round as in the
+ * tool.
+ */
 function firstBeyond(shares: Float64Array, share: number): number {
   let sum = 0
   for (let bin = 0; bin < shares.length; bin++) {
@@ -148,13 +151,13 @@ function firstBeyond(shares: Float64Array, share: number): number {
   return shares.length
 }
 
-/** Bins of a histogram of entropies, and of the codes that stand for them. */
+/** Bins of the histogram of the entropy method, and number of quantized values. */
 const ENTROPY_BINS = 128
 const ENTROPY_CODES = 128
-/** What a bin without numbers takes from the others, so that the divergence is finite. */
+/** Count that an empty bin gets at the expense of the others, so that the divergence is finite. */
 const SMOOTHING = 0.0001
 
-/** The symmetric window whose codes lose the least information (Kullback-Leibler divergence). */
+/** The symmetric window whose quantization loses the least information (Kullback-Leibler divergence). */
 export class EntropyCollector extends HistogramCollector {
   constructor() {
     super(ENTROPY_BINS)
@@ -174,8 +177,8 @@ export class EntropyCollector extends HistogramCollector {
 }
 
 /**
- * The divergence of the codes of a window from its numbers, of which those outside count for its ends. As in the tool, counts of
- * codes are integers, and bins that are left over at the end have none.
+ * The divergence between the quantized and the original distribution of a window; numbers outside are clamped to its ends. As in
+ * the tool, counts of quantized values are integers, and leftover bins at the end have no count.
  */
 function lossOf(counts: Float64Array, start: number, end: number): number {
   const window = counts.subarray(start, end)
@@ -206,7 +209,7 @@ function smoothed(counts: Float64Array): Float32Array | undefined {
 
 function divergence(one: Float32Array | undefined, other: Float32Array | undefined): number {
   if (!one || !other) return Number.POSITIVE_INFINITY
-  // In float32, as in the tool: windows of nearly equal divergence are many.
+  // In float32, as in the tool: many windows have nearly equal divergence, so rounding decides.
   const [shares, others] = [one, other].map((each) => {
     const total = each.reduce((sum, count) => sum + count, 0)
     return each.map((count) => count / total)

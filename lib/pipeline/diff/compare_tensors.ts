@@ -1,4 +1,4 @@
-/** What changed between two tensors: how they are stored, and their values. */
+/** Compares two tensors: how they are stored, and their values. */
 import { withBorrowedMemory } from '../../bytes/memory_budget.js'
 import { TileworkError } from '../../errors.js'
 import { dequantized } from '../../tensor/block_tensor.js'
@@ -28,37 +28,37 @@ export type TensorChange =
   | 'layout'
   | 'quantization'
   | 'metadata'
-  /** One of them has no data in its file. */
+  /** Only one of the tensors has data. */
   | 'data'
   /** The stored values, or the real values of quantized tensors. */
   | 'values'
 
-/** Two tensors that belong together and differ. */
+/** A pair of tensors that differ. */
 export interface TensorDifference {
   readonly a: TensorSummary
   readonly b: TensorSummary
   readonly changes: readonly TensorChange[]
-  /** Stored values: codes of quantized tensors. Null where they cannot be compared: other counts, strings and numbers, no data. */
+  /** Stored (quantized) values. Null where they cannot be compared: different sizes, strings and numbers, no data. */
   readonly values: ValueDifferences | null
-  /** Real values, where the file declares what the codes of one of them stand for. */
+  /** Dequantized values, where one of the files declares quantization parameters. */
   readonly real: ValueDifferences | null
 }
 
-/** Memory that a comparison takes from the budget: the buffers of its threads, or its windows. */
+/** Memory that a comparison borrows from the budget, for buffers of its threads or for windows. */
 const WORKING_BYTES = 8 * 1024 * 1024
 
 export interface PairOptions extends CompareOptions {
   readonly isSameFormat: boolean
-  /** The tensors of each file, for scales that are tensors. */
+  /** Finds tensors in each file, for scales that are stored as tensors. */
   readonly find: { readonly a: TensorByName; readonly b: TensorByName }
 }
 
-/** @returns the difference, with no changes for tensors that are the same */
+/** @returns the difference; `changes` is empty for equal tensors */
 export async function compareTensors({ a, b }: TensorPair, options: PairOptions): Promise<TensorDifference> {
   const changes = new Set<TensorChange>(changesOf(a, b, options.isSameFormat))
   const compare = (): Promise<Pick<TensorDifference, 'values' | 'real'>> => compareBoth(a, b, options)
   const { values, real } = await withBorrowedMemory(WORKING_BYTES, options.signal, compare)
-  // Codes of other parameters are no differences by themselves.
+  // With other quantization parameters, different quantized values may be equal real values.
   if ((real ?? values)?.beyond) changes.add('values')
   return { a: summarizeTensor(a), b: summarizeTensor(b), changes: [...changes], values, real }
 }
@@ -72,12 +72,12 @@ function* changesOf(a: AnyTensor, b: AnyTensor, isSameFormat: boolean): Generato
     if (placementOf(a) !== placementOf(b)) yield 'layout'
     if (quantizationText(a.quantization) !== quantizationText(b.quantization)) yield 'quantization'
   }
-  // Formats keep different notes of one tensor.
+  // Metadata are compared within a format only, because each format stores different metadata.
   if (isSameFormat && metadataOf(a) !== metadataOf(b)) yield 'metadata'
   if (a.hasData !== b.hasData) yield 'data'
 }
 
-/** The layout with its padding; the shape is a fact of its own. */
+/** The layout with its padding; the shape is compared separately. */
 function placementOf({ storage }: DenseTensor): string {
   return isPadded(storage) ? JSON.stringify([storage.layout, storage.lower, storage.upper]) : storage.layout
 }
@@ -139,7 +139,7 @@ async function comparePacked(
   }
 }
 
-/** A scale of 0 means "unknown"; other counts of scales than channels are findings of the file. */
+/** Null for unusable scales: a scale of 0 means "unknown", and a wrong number of scales is a finding of the file. */
 function nullIfUnusable(error: unknown): null {
   if (error instanceof TileworkError && error.code === 'ERR_QUANTIZATION') return null
   throw error
@@ -150,7 +150,7 @@ async function denseOf(tensor: Exclude<AnyTensor, { kind: 'string' }>): Promise<
   return tensor.kind === 'sparse' ? sparseAsDense(tensor) : tensor
 }
 
-/** Null where nothing declares what codes stand for, and where the declaration is not usable. */
+/** Compares dequantized values; null without usable quantization parameters. */
 async function compareReal(
   a: DenseTensor,
   b: DenseTensor,

@@ -1,4 +1,4 @@
-/** What changed between two models of one format: nodes, edges, attributes, ends and metadata. */
+/** The edits between two models of one format: nodes, edges, attributes, graph inputs and outputs, metadata. */
 import type {
   AttributeDescription,
   GraphDescription,
@@ -32,7 +32,7 @@ export interface GraphEdit {
 /** Whether the tensors of two attributes have equal types, shapes and values. */
 export type AreSameTensors = (a: readonly Tensor[], b: readonly Tensor[]) => Promise<boolean>
 
-/** The edits that make `b` of `a`, graph by graph. */
+/** The edits that turn `a` into `b`, graph by graph. */
 export async function graphEdits(
   a: ModelDescription,
   b: ModelDescription,
@@ -102,7 +102,7 @@ function placeOf({ operator, name, outputs }: NodeDescription): string {
   return `${bounded(operator)} "${bounded(name || (outputs[0] ?? ''))}"`
 }
 
-/** Longest name in a place; longer ones are cut. Each edit of a node repeats its place, and a name may be as long as the file (CWE-400). */
+/** Longest name in a place. Each edit of a node repeats its place, and a name may be as long as the file (CWE-400). */
 const MAX_PLACE_NAME = 1024
 
 function bounded(name: string): string {
@@ -115,7 +115,7 @@ interface MatchedNodes {
   readonly added: readonly NodeDescription[]
 }
 
-/** By what nodes are recognised, the surest first; undefined where a node cannot be recognised by it. */
+/** Keys by which nodes are matched, the most reliable first; undefined where a node has no such key. */
 const NODE_KEYS: readonly ((node: NodeDescription) => string | undefined)[] = [
   ({ name, operator }) => (name === '' ? undefined : JSON.stringify([name, operator])),
   ({ name }) => (name === '' ? undefined : name),
@@ -125,7 +125,7 @@ const NODE_KEYS: readonly ((node: NodeDescription) => string | undefined)[] = [
     JSON.stringify([operator, inputs, [...attributes].map(([key, value]) => [key, textOf(value)])]),
 ]
 
-/** Pairs nodes whose key no other node of the same graph has, key after key. */
+/** Pairs nodes whose key is unique in each graph, one kind of key after the other. */
 function matchNodes(a: readonly NodeDescription[], b: readonly NodeDescription[]): MatchedNodes {
   const matches = new Map<NodeDescription, NodeDescription>()
   let added = b
@@ -145,7 +145,7 @@ function matchNodes(a: readonly NodeDescription[], b: readonly NodeDescription[]
   return { pairs: [...matches], removed: a.filter((node) => !matches.has(node)), added }
 }
 
-/** Nodes by key; null for a key that several have. */
+/** Nodes by key; null for a key of several nodes. */
 function uniqueKeys(
   nodes: readonly NodeDescription[],
   keyOf: (node: NodeDescription) => string | undefined,
@@ -186,7 +186,7 @@ async function editsOfNode(
   return edits
 }
 
-/** The edges of one end of a node, by their position. */
+/** Edits of the inputs or of the outputs of a node, by position. */
 function* edgeEdits(
   graph: string,
   place: string,
@@ -194,7 +194,7 @@ function* edgeEdits(
   b: readonly string[],
 ): Generator<GraphEdit> {
   for (let at = 0; at < Math.max(a.length, b.length); at++) {
-    // An omitted optional input at the end is the same as none.
+    // An omitted optional input at the end equals an absent one.
     const [before, after] = [a[at] || null, b[at] || null]
     if (before === after) continue
     const kind = before === null ? 'added' : after === null ? 'removed' : 'changed'

@@ -1,7 +1,7 @@
 /**
- * Scales and zero points that are tensors of their own, by the names that quantizing tools give them: the codes of `w` are `w`,
- * `w_quantized` beside `w_scale` and `w_zero_point`, `w_Q4` beside `w_scales` and `w_zero_points`, or `w_DQ_Q4` beside `w_DQ_scales`
- * and `w_DQ_zero_points`. `convert` and `compress` write these names, as onnxruntime's tools do.
+ * Finds scales and zero points that are separate tensors, by the naming conventions of quantization tools. The quantized values
+ * of `w` are named `w` or `w_quantized` (with `w_scale` and `w_zero_point`), `w_Q4` (with `w_scales` and `w_zero_points`), or
+ * `w_DQ_Q4` (with `w_DQ_scales` and `w_DQ_zero_points`). `convert` and `compress` write these names, as onnxruntime's tools do.
  */
 import { isCodeType, type QuantizationParameters } from '../../tensor/quantization.js'
 import type { AnyTensor, DenseTensor } from '../../tensor/tensor.js'
@@ -9,10 +9,10 @@ import type { AnyTensor, DenseTensor } from '../../tensor/tensor.js'
 /** Finds a tensor of one file. */
 export type TensorByName = (name: string) => AnyTensor | undefined
 
-/** Bits of the codes in blocks, which their names have. */
+/** Bits of block-quantized values, which are part of their names. */
 export const BLOCK_BITS = [2, 4, 8] as const
 
-/** Ends of the names of codes, and what stands before the names of what belongs to them. */
+/** Suffixes of the names of quantized tensors, each with the suffix of the base name of its scales and zero points. */
 const CODES_ENDS: readonly (readonly [end: string, base: string])[] = [
   ['_quantized', ''],
   ...BLOCK_BITS.flatMap((bits): [string, string][] => [
@@ -21,15 +21,15 @@ const CODES_ENDS: readonly (readonly [end: string, base: string])[] = [
   ]),
 ]
 
-/** The names that the codes of a tensor may have. */
+/** The names that the quantized form of a tensor may have. */
 export function codesNames(name: string): string[] {
   return CODES_ENDS.map(([end]) => name + end)
 }
 
 /**
- * What the file declares of the codes of a tensor, by the tensor itself or by tensors beside it.
+ * The quantization parameters of a tensor, from the tensor itself or from separate tensors.
  *
- * @returns undefined where there is nothing, and where the scales fit several axes
+ * @returns undefined where there are none, and where the scales fit several axes
  * @throws what reading the scales throws
  */
 export async function quantizationOf(
@@ -50,7 +50,7 @@ export async function quantizationOf(
   }
 }
 
-/** The scales or zero points of the codes with a name. */
+/** The scales or zero points of the quantized tensor `name`. */
 export function besideOf(
   name: string,
   what: 'scale' | 'zero_point',
@@ -70,7 +70,7 @@ export async function numbersOf(tensor: DenseTensor): Promise<number[]> {
   return Array.from((await tensor.toTypedArray()) as ArrayLike<number | bigint>, Number)
 }
 
-/** The axis and the blocks that scales of a shape belong to. */
+/** The axis and the block size to which the shape of the scales corresponds. */
 function placeOf(
   shape: readonly number[],
   scales: readonly number[],
@@ -89,7 +89,7 @@ function placeOf(
   return { axis, blockSize: blockSizeOf(shape[axis]!, scales[axis]!) }
 }
 
-/** Blocks are powers of two wherever tools make them; the last one may be cut. */
+/** The block size; tools use powers of two, and the last block may be incomplete. */
 function blockSizeOf(extent: number, blocks: number): number {
   const least = Math.ceil(extent / blocks)
   const power = 2 ** Math.ceil(Math.log2(least))

@@ -1,7 +1,8 @@
 /**
- * Weights whose codes are packed into bytes, by the names and shapes that onnxruntime's tools give them: the codes of `w` are the uint8
- * tensor `w_Q4`, `[N, blocks, bytes of a block]` for MatMulNBits and `[rows, bytes of a row]` for GatherBlockQuantized, beside
- * `w_scales` `[N, blocks]` and `w_zero_points`. `w` itself is `[K, N]`, or `[N, K]` where the model transposes it.
+ * Weights whose quantized values are packed into bytes, by the naming and shapes of onnxruntime's tools. The quantized form of
+ * `w` is the uint8 tensor `w_Q4`, of shape `[N, blocks, bytes of a block]` for MatMulNBits and `[rows, bytes of a row]` for
+ * GatherBlockQuantized, with `w_scales` `[N, blocks]` and `w_zero_points`. `w` itself is `[K, N]`, or `[N, K]` where the model
+ * transposes it.
  */
 import type { Dtype } from '../../dtype/dtypes.js'
 import { asStored, StoredTensor } from '../../tensor/dense.js'
@@ -10,18 +11,18 @@ import { slice } from '../../tensor/slice.js'
 import type { AnyTensor, DenseTensor } from '../../tensor/tensor.js'
 import { BLOCK_BITS, besideOf, numbersOf, type TensorByName } from './named_quantization.js'
 
-/** How packed codes belong to a weight. */
+/** How packed values correspond to a weight. */
 interface PackedForm {
   readonly codes: DenseTensor
   readonly bits: (typeof BLOCK_BITS)[number]
-  /** Rows of the codes, and numbers of a row that belong to the weight. */
+  /** Rows of the packed values, and values per row that belong to the weight; the rest is padding. */
   readonly rows: number
   readonly k: number
-  /** True where the rows of the codes are the columns of the weight. */
+  /** True where the rows of the packed values are the columns of the weight. */
   readonly isTransposed: boolean
 }
 
-/** @returns undefined where `codes` are not the packed codes of `weight`, by name, type or shape */
+/** @returns undefined where `codes` is not the packed form of `weight`, by name, dtype or shape */
 export function packedForm(codes: AnyTensor, weight: AnyTensor): PackedForm | undefined {
   const bits = BLOCK_BITS.find((each) => codes.name === `${weight.name}_Q${each}`)
   if (bits === undefined) return undefined
@@ -32,7 +33,7 @@ export function packedForm(codes: AnyTensor, weight: AnyTensor): PackedForm | un
   const [first, last] = shape.slice(-2) as [number, number]
   const [rows = 0, ...rest] = codes.shape
   const held = rest.reduce((product, extent) => product * extent, 8 / bits)
-  // A table has rows of two axes; of a square matrix only that tells its direction.
+  // Embedding tables (Gather) have two axes and are never transposed; for a square matrix only the rank shows the direction.
   const isTransposed = codes.shape.length === 3 && last === rows && first <= held
   const k = isTransposed ? first : last
   if ((isTransposed ? last : first) !== rows || k > held) return undefined
@@ -40,7 +41,7 @@ export function packedForm(codes: AnyTensor, weight: AnyTensor): PackedForm | un
 }
 
 /**
- * The weight that packed codes stand for, lazily.
+ * The dequantized weight, lazily.
  *
  * @returns undefined where the file has no scales that fit
  * @throws what reading the scales throws; ERR_QUANTIZATION for scales that are 0 or not finite
@@ -64,7 +65,7 @@ export async function packedWeight(form: PackedForm, find: TensorByName): Promis
   return slice(real, isTransposed ? [[0, k]] : [null, [0, k]])
 }
 
-/** Rows of `held` codes as a matrix; where the weight has them as columns, as its columns in the order of memory. */
+/** Unpacks rows of `held` values to a matrix, in column-major layout where the weight is transposed. */
 function unpacked(tensor: DenseTensor, { bits, rows, isTransposed }: PackedForm, held: number): DenseTensor {
   const { source, start, name } = asStored(tensor)
   const dtype: Dtype = `uint${bits}`
@@ -73,12 +74,12 @@ function unpacked(tensor: DenseTensor, { bits, rows, isTransposed }: PackedForm,
     : new StoredTensor({ source, start, name, dtype, shape: [rows, held] })
 }
 
-/** A row-major matrix of numbers, column after column. */
+/** The numbers of a row-major matrix in column-major order. */
 function columnsOf(numbers: readonly number[], rows: number, columns: number): number[] {
   return numbers.map((_, at) => numbers[(at % rows) * columns + Math.floor(at / rows)]!)
 }
 
-/** Of each row and block; undefined where the file has none that fit. */
+/** Zero points of each row and block; undefined where the file has none that fit. */
 async function zeroPointsOf(
   form: PackedForm,
   blocks: number,
@@ -88,7 +89,7 @@ async function zeroPointsOf(
   const found = besideOf(form.codes.name, 'zero_point', find)
   if (!found) return undefined
   if (found.dtype !== 'uint8') return found.size === rows * blocks ? numbersOf(found) : undefined
-  // Each row begins with a byte of its own.
+  // Each row of zero points starts at a byte boundary.
   const held = (found.size / rows) * (8 / bits)
   if (!Number.isInteger(held) || held < blocks) return undefined
   const numbers = await numbersOf(unpacked(found, { ...form, isTransposed: false }, held))

@@ -1,4 +1,4 @@
-/** Which tensors of two files belong together: by name, and where names are gone, by content. */
+/** Pairs the tensors of two files: by name, and renamed tensors by content. */
 import type { TensorSequence } from '../../formats/format.js'
 import { digest } from '../../tensor/digest.js'
 import { isPlain } from '../../tensor/plain_storage.js'
@@ -13,15 +13,15 @@ export interface TensorPair {
 }
 
 export interface MatchedTensors {
-  /** Those of one name first, each part in the order of the first file. */
+  /** Pairs of equal names first, then the others, both in the order of the first file. */
   readonly pairs: readonly TensorPair[]
   readonly removed: readonly AnyTensor[]
   readonly added: readonly AnyTensor[]
 }
 
 /**
- * Pairs tensors of the same name; several of one name, in their order. Of the rest, pairs tensors with their codes, those with equal element type,
- * shape and values, and then the two that are left where one of each side is left and they have the same shape.
+ * Pairs tensors of the same name; several of one name in their order. Of the rest, pairs tensors with their quantized form, then
+ * tensors of equal dtype, shape and values, and finally the last tensor of each side if they have the same shape.
  */
 export async function matchTensors(
   a: TensorSequence<AnyTensor>,
@@ -59,7 +59,7 @@ function pairsOf(pairs: ReadonlyMap<AnyTensor, AnyTensor>): TensorPair[] {
   return Array.from(pairs, ([a, b]) => ({ a, b }))
 }
 
-/** Pairs the tensor `w` of one side with its codes, such as `w_quantized`, of the other. */
+/** Pairs a tensor `w` of one file with its quantized form, such as `w_quantized`, of the other. */
 function matchCodes(removed: readonly AnyTensor[], added: readonly AnyTensor[]): Map<AnyTensor, AnyTensor> {
   const matches = new Map<AnyTensor, AnyTensor>()
   for (const [weight, codes] of codesOf(removed, added)) matches.set(weight, codes)
@@ -87,7 +87,7 @@ async function matchContents(
   signal: AbortSignal | undefined,
 ): Promise<Map<AnyTensor, AnyTensor>> {
   const formOf = ({ kind, dtype, shape }: AnyTensor): string => JSON.stringify([kind, dtype, shape])
-  // Only what has a counterpart of its form is read.
+  // A tensor is read only if the other file has a tensor of the same dtype and shape.
   const forms = new Set(removed.map(formOf))
   const byContent = new Map<string, AnyTensor[]>()
   const candidates = added.filter((tensor) => forms.has(formOf(tensor)))
@@ -112,7 +112,7 @@ function appendTo(lists: Map<string, AnyTensor[]>, key: string, tensor: AnyTenso
   else lists.set(key, [tensor])
 }
 
-/** Of the values in row-major order; undefined for a tensor whose values say nothing of where it belongs. */
+/** Digest of the values in row-major order; undefined for a tensor that cannot be identified by its values. */
 async function contentDigest(
   tensor: AnyTensor,
   signal: AbortSignal | undefined,

@@ -1,6 +1,6 @@
 /**
- * Whether a file is still the one of an earlier run: by length, modification time and inode, which cost one system call,
- * and by the hash of its bytes, which costs a read and decides where the time has changed.
+ * Decides whether a file is unchanged since an earlier run: by length, modification time and inode, which cost one system call;
+ * and where the time has changed, by a hash of its bytes.
  */
 import { statSync } from 'node:fs'
 import { readInto } from '../../bytes/fill_memory.js'
@@ -26,7 +26,7 @@ export interface FileState {
   readonly inode: string
 }
 
-/** The state of an input. Without `mtime` equal states prove nothing, see {@link inputState}. */
+/** The state of an input. Without `mtime` equal states do not prove that it is unchanged, see {@link inputState}. */
 export type InputState = Omit<FileState, 'mtime'> & Partial<Pick<FileState, 'mtime'>>
 
 /** The coarsest resolution of modification times in use: FAT's two seconds. */
@@ -35,7 +35,7 @@ const MTIME_RESOLUTION_NS = 2_000_000_000n
 /** Large enough that a mapped file is read on the threads of the addon, small enough for many jobs at a time. */
 const CHUNK_BYTES = 4 * 1024 * 1024
 
-/** A small file still has a chunk for the names of its parts. */
+/** Smallest chunk; the names of a file's parts must fit. */
 const MIN_CHUNK_BYTES = 4096
 
 /**
@@ -49,12 +49,12 @@ export function fileState(path: string): FileState {
 }
 
 /**
- * The state of an input that is about to be read. A file that was written a moment ago may be written again within the
- * same tick of its file system's clock, so its time is omitted.
+ * The state of an input that is about to be read. A file that was written just now could be written again within the clock
+ * resolution of its file system, so its time is omitted.
  */
 export function inputState(state: FileState): InputState {
   const { bytes, mtime, inode } = state
-  // The tag of an object changes with each write.
+  // An object has no inode; its tag changes with each write.
   if (inode === '') return state
   const isFresh = BigInt(Date.now()) * 1_000_000n - BigInt(mtime) < MTIME_RESOLUTION_NS
   return isFresh ? { bytes, inode } : { bytes, mtime, inode }
@@ -65,18 +65,17 @@ export function isUnchanged(noted: InputState, now: FileState | undefined): bool
   return noted.bytes === now?.bytes && noted.mtime === now.mtime && noted.inode === now.inode
 }
 
-/** The other files that an open file has referred to so far, by name, in the order of their names. */
+/** The files that an open file has referred to so far, sorted by name. */
 export function partsOf(file: OpenFile): readonly (readonly [name: string, source: ByteSource])[] {
   const siblings = openedFile(file)?.siblings ?? new Map<string, ByteSource>()
   return [...siblings].sort(([one], [other]) => (one < other ? -1 : 1))
 }
 
 /**
- * Hexadecimal SHA-256 of all bytes of an open file; of a file with parts, of its bytes and the name, length and bytes of
- * each part. Read through the sources of the file, so that it is the hash of what is converted even when the path names
- * another file by then.
+ * Hexadecimal SHA-256 of all bytes of an open file and of the name, length and bytes of each of its parts. The bytes are read
+ * through the open sources, so that the hashed bytes are those that are converted, even if the path is replaced meanwhile.
  *
- * @param isNeeded - false ends the work; the result then has no meaning
+ * @param isNeeded - returning false stops the work; the result is then meaningless
  * @throws TileworkError ERR_ABORTED, and whatever reading throws
  */
 export async function contentHash(

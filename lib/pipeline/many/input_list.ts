@@ -1,6 +1,6 @@
 /**
- * The list of inputs of a run: names and patterns become files, each real file once, in an order that depends on the
- * paths alone. So two machines with the same files have the same list, and can share it.
+ * The list of inputs of a run: names and patterns become files, each real file once, in an order that depends only on the paths.
+ * So two machines with the same files compute the same list and can divide it.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, extname, join, relative, resolve } from 'node:path'
@@ -43,17 +43,17 @@ export interface InputSelection {
   readonly inputs: ConvertInputs
   /** Outputs keep the path of their input below this folder. */
   readonly base: string | undefined
-  /** Patterns omit files in this folder, because outputs of an earlier run are not inputs of the next. */
+  /** Files in this folder are not matched by patterns, because outputs of an earlier run must not be inputs of the next. */
   readonly outDir: string
   readonly signal: AbortSignal | undefined
-  /** How objects of other machines are listed. */
+  /** Request options for listing remote objects. */
   readonly remote?: RemoteOptions
 }
 
-/** About 1 GiB of paths. A longer list can be converted in parts. */
+/** Most files of a list: about 1 GiB of paths. A longer list can be converted in parts. */
 const MAX_FILES = 2_000_000
 
-/** Files between two yields to the event loop, so that signals and other work are handled. */
+/** Files between two yields to the event loop, so that signals are handled. */
 const FILES_PER_YIELD = 512
 
 /**
@@ -149,7 +149,7 @@ class InputList {
 
   async #addMatches(pattern: string): Promise<void> {
     const { base, files } = await matchPattern(pattern, this.#selection.signal)
-    // A search that starts among the outputs means the outputs.
+    // A pattern that starts in the output folder is meant to match outputs.
     const isSearchOfOutputs = isInside(this.#paths.folder(resolve(base)), this.#outDir)
     let found = 0
     for (const match of files) {
@@ -161,7 +161,7 @@ class InputList {
     if (found === 0) throw new TileworkError('ERR_ARGUMENT', `No file matches the pattern '${pattern}'.`)
   }
 
-  /** @param text - of a URL that may be a pattern */
+  /** @param text - the URL as text where it may be a pattern */
   async #addUrl(url: URL, text: string | undefined): Promise<void> {
     if (text === undefined || !isUrlPattern(text)) {
       const name = this.#urlBelowBase(url, urlBaseName(url))
@@ -205,7 +205,7 @@ class InputList {
   }
 }
 
-/** By code units, independent of the locale. */
+/** Compares paths by code units, independent of the locale. */
 function byPath(one: InputFile, other: InputFile): number {
   return compare(one.path, other.path) || compare(one.name, other.name)
 }
@@ -219,7 +219,7 @@ async function yieldOrAbort(signal: AbortSignal | undefined): Promise<void> {
   throwIfAborted(signal)
 }
 
-/** The extension of the first file in a folder that is one of a format. */
+/** The extension of the first file in a folder that has the extension of a known format. */
 function extensionIn(folder: string): string {
   const known = systemError.wrap(folder, () => readdirSync(folder)).find((name) => formatByExtension(name))
   return known === undefined ? '.safetensors' : extname(known)

@@ -1,7 +1,6 @@
 /**
- * The record of finished files, which the next run skips. Append-only: each line is one write to a descriptor opened for
- * appending, which the operating system places at the end whichever process writes, so that several processes may share
- * a manifest on a local file system. The last line of an output counts.
+ * The record of finished files, which the next run skips. Append-only: each line is one write to a descriptor opened with
+ * O_APPEND, so that several processes can share a manifest on a local file system. The last line of an output counts.
  */
 import { closeSync, constants, fdatasync, fstatSync, openSync, read, readSync, writeSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
@@ -22,22 +21,22 @@ import { splitRecords } from './records.js'
 import { publicName, urlOf } from './remote_files.js'
 
 /**
- * Fits a file of ten thousand parts or undone tensors of a few hundred bytes each, and bounds the memory for a file of
- * another kind without line breaks (CWE-770).
+ * Longest line: enough for a file with ten thousand parts or undo options of a few hundred bytes each. It bounds the memory for a
+ * file of another kind without line breaks (CWE-770).
  */
 const MAX_LINE_BYTES = 16 * 1024 * 1024
 const LINE_FEED = 0x0a
 
 /**
- * A killed process loses no line, because the operating system has it. A machine that crashes loses the lines that are not
- * on disk yet, and those files are converted again. So an occasional flush is enough; a flush per file would cost as much
- * as writing the file.
+ * Interval of flushes. A killed process loses no line, because the operating system has it. A crash of the machine loses the
+ * lines that are not on disk yet, and those files are converted again. So an occasional flush is enough; a flush per file would
+ * cost as much as writing the file.
  */
 const FLUSH_EVERY_MS = 5000
 
 const flushToDisk = promisify(fdatasync)
 
-/** Node's permission model disables the call; the lines then reach the disk when the system writes them. */
+/** Flushes to disk. Node's permission model disables the call; then the system decides when lines reach the disk. */
 async function syncData(descriptor: number): Promise<void> {
   try {
     await flushToDisk(descriptor)
@@ -56,7 +55,7 @@ interface Content {
 
 export class Manifest {
   readonly path: string
-  /** Numbers of unreadable lines, from 1. They are ignored. */
+  /** Numbers of unreadable lines, from 1. These lines are ignored. */
   readonly unreadable: readonly number[]
   readonly #descriptor: number
   readonly #folder: string
@@ -78,7 +77,7 @@ export class Manifest {
   /**
    * Opens the manifest at `path`, or creates one.
    *
-   * @param outputs - the outputs that will be looked up; other entries are not kept in memory
+   * @param outputs - the outputs that will be looked up; entries of other outputs are not kept in memory
    * @throws TileworkError ERR_IO; ERR_ARGUMENT for a file that is not a manifest; ERR_UNSUPPORTED for one of a later version
    */
   static async open(path: string, outputs: Iterable<string>): Promise<Manifest> {
@@ -101,15 +100,15 @@ export class Manifest {
     }
   }
 
-  /** The entry of an output, by its path as this process writes it. */
+  /** The entry of an output, by its path in this process. */
   get(output: string): ManifestEntry | undefined {
     return this.#entries.get(this.#key(output))
   }
 
   /**
-   * Records a finished file. Call only when the output is complete under its name.
+   * Records a finished file. Call it only after the output has been committed.
    *
-   * @param entry - with the output's path as this process writes it
+   * @param entry - its output path is the path in this process
    * @throws TileworkError ERR_IO
    */
   append(entry: ManifestEntry): void {
@@ -125,7 +124,7 @@ export class Manifest {
     try {
       await this.#flush
       await systemError.wrapAsync(this.path, () => syncData(this.#descriptor))
-      // The operating system reports a failure once; a later flush succeeds although the lines are lost.
+      // The operating system reports a failed flush only once; later flushes succeed although lines are lost.
       if (this.#flushError !== undefined) throw systemError.from(this.path, this.#flushError)
     } finally {
       closeSync(this.#descriptor)
@@ -140,7 +139,7 @@ export class Manifest {
     const bytes = Buffer.from(text)
     const written = writeSync(this.#descriptor, bytes)
     if (written === bytes.length) return
-    // A full disk takes a part of the line. The next line must not continue it.
+    // On a full disk only a part of the line is written. The next line must not continue it.
     this.#isTorn = true
     throw new TileworkError(
       'ERR_IO',
@@ -163,7 +162,7 @@ export class Manifest {
   }
 }
 
-/** Relative to the manifest and with `/` on every system, so that a folder may be moved to another machine. */
+/** The path relative to the manifest, with `/` on every system, so that a folder can be moved to another machine. */
 function keyOf(folder: string, output: string): string {
   if (urlOf(output)) return publicName(output)
   const path = relative(folder, resolve(output))
@@ -182,8 +181,8 @@ function byteAt(descriptor: number, position: number): number | undefined {
 }
 
 /**
- * The bytes of a file from its start. A stream of Node would close the descriptor some time after an early exit, when the
- * number may belong to another file.
+ * Reads a file from its start. A Node stream would close the descriptor some time after an early exit, when the number may
+ * already belong to another file.
  */
 async function* chunksOf(descriptor: number): AsyncGenerator<Uint8Array> {
   const buffer = new Uint8Array(CHUNK_BYTES)
@@ -215,9 +214,9 @@ async function readContent(path: string, descriptor: number, wanted: ReadonlySet
   return { entries, unreadable }
 }
 
-/** Nothing is appended to a file of another kind. */
+/** Refuses a file that is not a manifest, so that nothing is appended to it. */
 function checkFirst(path: string, line: ManifestLine | undefined, text: string | undefined): void {
-  // A process that was killed while it wrote the version line leaves the start of that line.
+  // A process that was killed while it wrote the version line leaves a prefix of that line.
   if (line?.kind === 'version' || (text !== undefined && VERSION_LINE.startsWith(text))) return
   throw new TileworkError(
     'ERR_ARGUMENT',
@@ -229,6 +228,6 @@ function checkVersion(path: string, version: number): void {
   if (version === MANIFEST_VERSION) return
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `${path} is a manifest of version ${version}; this version of tilework knows ${MANIFEST_VERSION}.`,
+    `${path} is a manifest of version ${version}; this version of tilework supports ${MANIFEST_VERSION}.`,
   )
 }

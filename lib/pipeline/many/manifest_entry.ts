@@ -1,4 +1,4 @@
-/** The manifest entry of a finished file: how it is made, and when it still holds. */
+/** Manifest entries of finished files: how they are created, and when they are still valid. */
 import { basename, dirname, join, resolve } from 'node:path'
 import { isRemoteSource, siblingUrl } from '../../bytes/remote/schemes.js'
 import { TileworkError } from '../../errors.js'
@@ -18,14 +18,14 @@ export interface InspectedInput {
   readonly state: FileState
 }
 
-/** Where entries of earlier runs are looked up; a manifest is one. */
+/** Looks up entries of earlier runs, as a manifest does. */
 export interface FinishedFiles {
   get(output: string): ManifestEntry | undefined
 }
 
 type InputParts = NonNullable<ManifestEntry['input']['parts']>
 
-/** The entry of an output that is still as it was written, by a run with the same settings. */
+/** The entry of an output that was written with the same settings and is unchanged since. */
 export async function currentEntry(
   finished: FinishedFiles | undefined,
   output: string,
@@ -42,7 +42,7 @@ export async function currentEntry(
   return entry
 }
 
-/** The state of a file, or of an object of another machine. @throws TileworkError ERR_IO */
+/** The state of a file or of a remote object. @throws TileworkError ERR_IO */
 export type StateOf = (path: string) => FileState | Promise<FileState>
 
 /** Undefined where the file cannot be inspected. */
@@ -55,12 +55,12 @@ async function tryState(path: string, stateOf: StateOf): Promise<FileState | und
   }
 }
 
-/** The inode is ignored: an output that was copied with its modification time is still the output. */
+/** Ignores the inode: a copy of the output with its modification time counts as the output. */
 function isSameOutput(noted: FileState, now: FileState | undefined): boolean {
   return now?.bytes === noted.bytes && now.mtime === noted.mtime
 }
 
-/** True when the states of the input and its parts show that none has changed. */
+/** True where the states of the input and its parts prove that they are unchanged. */
 export async function isSameInput(
   { input }: ManifestEntry,
   path: string,
@@ -74,21 +74,21 @@ export async function isSameInput(
   return true
 }
 
-/** A path or URL as an entry names it: absolute; a URL without its secrets. */
+/** A path or URL as stored in an entry: absolute; a URL without its secrets. */
 export function notedPath(path: string): string {
   return urlOf(path) ? publicName(path) : resolve(path)
 }
 
 /**
- * The entry with the new modification time of the input, so that the next run need not read it. Undefined when the
- * input has other bytes.
+ * The entry with the new modification time of the input, so that the next run need not read it. Undefined if the bytes of the
+ * input have changed.
  */
 export async function renewEntry(
   entry: ManifestEntry,
   input: InspectedInput,
   signal: AbortSignal | undefined,
 ): Promise<ManifestEntry | undefined> {
-  // The bytes of an object are those of its tag; hashing them would be a second download.
+  // A different tag means different bytes; hashing an object would be a second download.
   if (urlOf(input.pair.input) || entry.input.bytes !== input.state.bytes) return undefined
   const parts = inputParts(input)
   const sha256 = await contentHash(input.file, signal)
@@ -105,7 +105,7 @@ export function inputNote(
   return { path: notedPath(pair.input), ...inputState(state), sha256, ...(parts.length > 0 && { parts }) }
 }
 
-/** The state of each other file that the input has referred to so far. */
+/** The states of the files that the input has referred to so far. */
 export function inputParts({ file, pair }: InspectedInput): InputParts {
   return partsOf(file).map(([name, source]) => {
     const state = isRemoteSource(source) ? objectState(source) : fileState(beside(pair.input, name))
@@ -113,7 +113,7 @@ export function inputParts({ file, pair }: InspectedInput): InputParts {
   })
 }
 
-/** The state of a complete output. Where the input has parts the output is opened to find its own. */
+/** The state of a complete output. If the input has parts, the output is opened to find its own parts. */
 export async function outputNote(
   { file, pair }: InspectedInput,
   { format, undo }: ConvertResult,
@@ -139,7 +139,7 @@ export async function outputNote(
   }
 }
 
-/** By name alone, so that the output and the manifest may be moved together. */
+/** Stores the name without the folder, so that output and manifest can be moved together. */
 function undoNote({ output = '', options }: UndoConversion): UndoNote {
   return { output: basename(output), options }
 }

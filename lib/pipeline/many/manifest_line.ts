@@ -1,7 +1,6 @@
 /**
- * The lines of a manifest, each a JSON object: first the version, then one line per finished file. A killed process may
- * leave an incomplete line; the next process ends it and adds a line that says so, because an append-only file is never
- * changed.
+ * The lines of a manifest, each a JSON object: first the version, then one line per finished file. A killed process may leave an
+ * incomplete line. Since the file is append-only, the next process ends that line and appends a line that marks it as torn.
  */
 import type { UndoOptions } from '../undo.js'
 import type { FileState, InputState } from './file_state.js'
@@ -15,7 +14,7 @@ interface Named {
   readonly name: string
 }
 
-/** How one tensor of an output is brought back. Without the folder of the output, which may be moved. */
+/** How the conversion of one tensor is undone. It has no folder, because the folder of the output may be moved. */
 export interface UndoNote {
   /** Name of the file to write, beside the output. */
   readonly output: string
@@ -27,7 +26,7 @@ export interface ManifestEntry {
   readonly input: InputState & {
     /** Absolute. */
     readonly path: string
-    /** Hexadecimal, see `contentHash`. */
+    /** Hexadecimal SHA-256, see `contentHash`. */
     readonly sha256: string
     readonly parts?: readonly (Named & InputState)[]
   }
@@ -51,7 +50,7 @@ export type ManifestLine =
 
 export const VERSION_LINE = `${JSON.stringify({ tileworkManifest: MANIFEST_VERSION })}\n`
 
-/** Written after the incomplete line of a killed process: ends that line, and marks it as no damage. */
+/** Written after the incomplete line of a killed process: ends that line, and marks it as expected damage. */
 export const TORN_LINE = `\n${JSON.stringify({ torn: true })}\n`
 
 export function entryLine(entry: ManifestEntry): string {
@@ -67,7 +66,7 @@ export function parseManifestLine(text: string): ManifestLine | undefined {
   return isEntry(value) ? { kind: 'entry', entry: value as unknown as ManifestEntry } : undefined
 }
 
-/** The value of a JSON text; undefined where it is none. */
+/** The value of a JSON text; undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -92,7 +91,7 @@ export function isEntry({ input, output, settings }: Fields): boolean {
   )
 }
 
-/** True for a state with these string fields, and parts, if any, that are states with a name. */
+/** True for a state with these string fields whose parts, if any, are states with a name. */
 function isFile(value: unknown, texts: readonly string[]): boolean {
   if (!isFields(value) || !isState(value) || !texts.every((name) => typeof value[name] === 'string'))
     return false
@@ -109,7 +108,7 @@ export function isUndo(value: unknown): boolean {
 }
 
 function isUndoNote({ output, options }: Fields): boolean {
-  // A name in another folder would make a command that overwrites a file there.
+  // A name with a folder would give an undo command that overwrites a file in another folder.
   const isName = typeof output === 'string' && output !== '' && !output.includes('/')
   return isName && isFields(options) && Object.entries(options).every(isUndoOption)
 }

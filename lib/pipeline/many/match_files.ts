@@ -1,4 +1,4 @@
-/** The files that match a pattern, for programs that treat many files alike. */
+/** Lists the files that match a pattern. */
 import { checkOptions, readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
@@ -11,8 +11,8 @@ export interface MatchOptions {
 
 /**
  * Paths of the files that match a pattern with `*`, `**`, `?`, `[…]`, `{…,…}` or `!(…)`, sorted by code units; an empty list
- * where none does. Names that begin with a dot match only where the pattern has the dot. Text without wildcards matches
- * the file of that name.
+ * without matches. Names that start with a dot match only where the pattern has the dot. Text without wildcards matches the file
+ * of that name.
  *
  * @throws TileworkError ERR_ARGUMENT unless the pattern is a string; ERR_IO for a folder that cannot be read; ERR_ABORTED
  */

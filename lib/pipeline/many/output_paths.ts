@@ -1,4 +1,4 @@
-/** Output paths: each input gets its own, and no output replaces an input. */
+/** Output paths: a different one for each input, and none that replaces an input. */
 import { extname, join, resolve } from 'node:path'
 import { isWindows } from '../../bytes/windows_names.js'
 import { TileworkError } from '../../errors.js'
@@ -17,16 +17,16 @@ export interface FilePair {
 
 export interface OutputTarget {
   readonly outDir: string
-  /** With the dot; replaces the extension of each input. */
+  /** New extension of each output, with the dot. */
   readonly extension?: string | undefined
-  /** Further files that no output may replace, each with a description. */
+  /** Other files that no output may replace, each with a description. */
   readonly reserved?: ReadonlyMap<string, string>
 }
 
 /**
  * Pairs each input with its output below `outDir`, without writing anything.
  *
- * @throws TileworkError ERR_ARGUMENT when two inputs have one output, or an output would replace an input
+ * @throws TileworkError ERR_ARGUMENT where two inputs have the same output, or an output would replace an input
  */
 export function pairOutputs(inputs: readonly InputFile[], target: OutputTarget): FilePair[] {
   const paths = new RealPaths()
@@ -61,7 +61,7 @@ export function pairOutputs(inputs: readonly InputFile[], target: OutputTarget):
   })
 }
 
-/** The path below the folder of outputs, with the extension of the format that is written. */
+/** The path below the output folder, with the extension of the written format. */
 export function withExtension(name: string, extension: string | undefined): string {
   if (extension === undefined) return name
   const format = formatByExtension(name)
@@ -69,7 +69,7 @@ export function withExtension(name: string, extension: string | undefined): stri
   return name.slice(0, name.length - own.length) + extension
 }
 
-/** File systems of macOS ignore case and the composition of accents; those of Windows ignore case. */
+/** Equal for names that denote the same file: macOS ignores case and Unicode normalization, Windows ignores case. */
 function sameName(path: string): string {
   if (process.platform === 'darwin') return path.normalize('NFC').toLowerCase()
   return isWindows ? path.toLowerCase() : path

@@ -1,10 +1,10 @@
-/** Reads a list of paths from a stream, as `find` and other programs write it. */
+/** Reads a list of paths from a stream, in the form that `find` and other programs write. */
 import { checkOptions, readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { type ByteChunks, splitRecords } from './records.js'
 
-/** Eight times the longest path of Linux: a longer record means that the stream is not a list of paths. */
+/** Eight times the longest path on Linux: a longer record means that the stream is not a list of paths. */
 const MAX_PATH_BYTES = 32 * 1024
 
 const LINE_FEED = 0x0a
@@ -16,8 +16,7 @@ export interface PathListOptions {
 }
 
 /**
- * The paths of a list in a stream, as inputs for `convertMany`. They are never taken as patterns. Empty lines are
- * skipped.
+ * The paths of a list in a stream, as inputs for `convertMany`. They are never interpreted as patterns. Empty lines are skipped.
  *
  * @throws TileworkError ERR_ARGUMENT for bytes that are not UTF-8 and for NUL bytes in lines; ERR_LIMIT for paths longer
  * than 32 KiB

@@ -1,6 +1,7 @@
 /**
- * File name patterns, for shells that do not expand them: in quotes, or longer than a command line may be. `*`, `**`, `?`,
- * `[…]`, `{…,…}` and `!(…)` as in most shells; a backslash escapes the next character, and on Windows it separates folders.
+ * File name patterns, for patterns that the shell does not expand: quoted, or with more matches than fit on a command line. `*`,
+ * `**`, `?`, `[…]`, `{…,…}` and `!(…)` as in most shells; a backslash escapes the next character, but separates folders on
+ * Windows.
  */
 import type { Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
@@ -21,7 +22,7 @@ interface SplitPattern {
 
 export interface Match {
   readonly path: string
-  /** The path below the part of the pattern that has no wildcard. */
+  /** The path below the part of the pattern without wildcards. */
   readonly name: string
 }
 
@@ -42,8 +43,8 @@ export function isPattern(text: string): boolean {
  * The files that match a pattern, in no particular order. Names that begin with a dot match only where the pattern has
  * the dot. Links to folders are followed.
  *
- * @throws TileworkError ERR_IO for a folder that cannot be read; its files would otherwise be missing silently; ERR_ARGUMENT
- * for a pattern that cannot be searched, such as one with a NUL; ERR_ABORTED
+ * @throws TileworkError ERR_IO for a folder that cannot be read, since its files would otherwise be skipped silently;
+ * ERR_ARGUMENT for a pattern that cannot be searched, such as one with a NUL; ERR_ABORTED
  */
 export async function matchPattern(pattern: string, signal: AbortSignal | undefined): Promise<Matches> {
   const { base, tail } = splitPattern(portable(pattern))
@@ -62,7 +63,7 @@ export async function matchPattern(pattern: string, signal: AbortSignal | undefi
   }
 }
 
-/** What decides whether a name below the base of a pattern matches its tail. */
+/** A function that tells whether a name below the base of a pattern matches its tail. */
 export async function matcherOf(tail: string): Promise<(name: string) => boolean> {
   const { default: picomatch } = await import('picomatch')
   return compile(escapeNegation(tail), picomatch).isMatch
@@ -71,13 +72,13 @@ export async function matcherOf(tail: string): Promise<(name: string) => boolean
 /** A pattern without its base. */
 interface Compiled {
   isMatch(name: string): boolean
-  /** Whether a folder `depth` levels below the base can contain a match, by its own name. */
+  /** Whether a folder of this name, `depth` levels below the base, can contain a match. */
   canContain(name: string, depth: number): boolean
 }
 
 function compile(tail: string, picomatch: typeof Picomatch): Compiled {
   const parts = picomatch.scan(tail, { parts: true }).parts ?? [tail]
-  // From `**`, or a group with a slash in it, the depth of a match is open.
+  // From `**` or a group with a slash on, matches may be at any depth.
   const open = parts.findIndex((part) => part.includes('**') || part.includes('/'))
   const levels = parts.slice(0, open === -1 ? -1 : open).map((part) => picomatch(part, MATCHING))
   const namesDots = /(?:^|[/{(,|])\\?\./.test(tail)
@@ -95,7 +96,7 @@ const MATCHING = { posix: true } as const
 interface Folder {
   readonly name: string
   readonly depth: number
-  /** The folders above it and itself without links: a link to one of them would never end. */
+  /** Real paths of the folder and its parents: following a link to one of them would never end. */
   readonly real: readonly string[]
 }
 
@@ -125,7 +126,7 @@ class Search {
   }
 }
 
-/** @throws TileworkError ERR_IO for a folder that is there and cannot be read */
+/** @throws TileworkError ERR_IO for an existing folder that cannot be read */
 async function entriesOf(path: string): Promise<Dirent[]> {
   try {
     return await readdir(path, { withFileTypes: true })
@@ -147,7 +148,7 @@ export function splitPattern(pattern: string): SplitPattern {
   const wildcard = pattern.search(WILDCARD)
   const cut = pattern.lastIndexOf('/', wildcard === -1 ? pattern.length : wildcard)
   if (cut === -1) return { base: '', tail: pattern }
-  // Without its slash "C:" would be the current folder of the drive.
+  // The slash is kept: "C:" alone means the current folder of the drive.
   const isRoot = cut === 0 || (isWindows && /^[A-Za-z]:$/.test(pattern.slice(0, cut)))
   return {
     base: pattern.slice(0, isRoot ? cut + 1 : cut).replace(/\\(.)/g, '$1'),
@@ -155,7 +156,7 @@ export function splitPattern(pattern: string): SplitPattern {
   }
 }
 
-/** A leading `!` would negate the whole pattern, which nobody means in a list of inputs. */
+/** Escapes a leading `!`, which picomatch would treat as a negation of the whole pattern. */
 function escapeNegation(pattern: string): string {
   return pattern.startsWith('!') && !pattern.startsWith('!(') ? `\\${pattern}` : pattern
 }

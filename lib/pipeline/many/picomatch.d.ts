@@ -1,4 +1,4 @@
-/** What `pattern.ts` uses of picomatch, which brings no types. */
+/** Types for the part of picomatch that `pattern.ts` uses; the package has no types. */
 declare module 'picomatch' {
   interface PicomatchOptions {
     readonly posix?: boolean

@@ -1,4 +1,4 @@
-/** Real paths of many files with one system call per file: most share their folders, which are resolved once. */
+/** Resolves real paths of many files with one system call per file: most files share folders, which are resolved once. */
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 
@@ -28,7 +28,7 @@ export class RealPaths {
     }
   }
 
-  /** The real path of a folder. Of a missing folder: the real path of its nearest existing parent, and the remaining names. */
+  /** The real path of a folder; for a missing folder, the real path of its nearest existing parent plus the remaining names. */
   folder(path: string): string {
     const known = this.#folders.get(path)
     if (known !== undefined) return known

@@ -1,13 +1,13 @@
 /**
- * Splits a byte stream into records that end with one byte: lines, or names that end with NUL. Bytes and not text, because
- * in UTF-8 neither byte is a part of another character, so that each record can be decoded alone.
+ * Splits a byte stream into records that end with a line feed or NUL. It works on bytes: in UTF-8 neither byte occurs inside
+ * another character, so each record can be decoded separately.
  */
 
 /** A byte stream; `process.stdin` is one. */
 export type ByteChunks = AsyncIterable<Uint8Array | string>
 
 export interface StreamRecord {
-  /** Without the separator; undefined for a record longer than the limit, which is dropped. */
+  /** The record without its separator; undefined for a record longer than the limit, which is dropped. */
   readonly bytes: Buffer | undefined
   /** False for bytes after the last separator. */
   readonly isEnded: boolean

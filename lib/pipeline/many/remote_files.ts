@@ -1,4 +1,4 @@
-/** Inputs and outputs of a run that are objects of other machines: their names, their lists and their states. */
+/** Remote inputs and outputs of a run: their names, lists and states. */
 import { checkRemoteOptions, type RemoteOptions } from '../../bytes/remote/remote_options.js'
 import { isUrl, listRemote, remoteState, remoteUrl } from '../../bytes/remote/schemes.js'
 import { encodedPath, urlLabel } from '../../bytes/remote/url_scheme.js'
@@ -15,12 +15,12 @@ export interface RemoteMatch {
   readonly byteLength: number
 }
 
-/** The URL that an input or output is; undefined for a path. @throws TileworkError ERR_ARGUMENT */
+/** The URL of a remote input or output; undefined for a path. @throws TileworkError ERR_ARGUMENT */
 export function urlOf(path: string): URL | undefined {
   return isUrl(path) ? remoteUrl(path) : undefined
 }
 
-/** A path as it is; a URL without user, password and query, which often hold secrets. */
+/** A path unchanged; a URL without user, password and query, which often contain secrets. */
 export function publicName(path: string): string {
   const url = urlOf(path)
   return url ? urlLabel(url) : path
@@ -34,7 +34,7 @@ export function isUrlPattern(text: string): boolean {
 /**
  * The objects that match a URL with wildcards.
  *
- * @throws TileworkError ERR_UNSUPPORTED where the scheme cannot list; ERR_PATH_ESCAPE for a key that is no name of a file
+ * @throws TileworkError ERR_UNSUPPORTED where the scheme cannot list; ERR_PATH_ESCAPE for a key that is not a file name
  */
 export async function* matchUrls(pattern: string, options: RemoteOptions): AsyncGenerator<RemoteMatch> {
   const { base, tail } = splitPattern(pattern)
@@ -57,7 +57,7 @@ export function urlBaseName(url: URL): string {
   )
 }
 
-/** Keys may hold any text; those that would lead out of the folder of outputs are refused (CWE-22). */
+/** Keys may contain any text; those that would lead out of the output folder are refused (CWE-22). */
 function checkName(name: string, url: URL): string {
   const isSafe = name.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -74,13 +74,13 @@ export function urlBelow(folder: URL, name: string): string {
   return url.href
 }
 
-/** The state of a file; of an object by its tag and length: one request. @throws TileworkError ERR_IO, ERR_ABORTED */
+/** The state of a file, or of an object by its tag and length (one request). @throws TileworkError ERR_IO, ERR_ABORTED */
 export function stateAt(path: string, options: RemoteOptions): FileState | Promise<FileState> {
   const url = urlOf(path)
   return url ? remoteState(url, checkRemoteOptions(options)).then(objectState) : fileState(path)
 }
 
-/** A state that never equals another one, where the server says nothing of the version. */
+/** The state of an object; where the server sends no version, a state that never equals another one. */
 export function objectState(object: {
   readonly byteLength: number
   readonly version?: string | undefined

@@ -4,8 +4,8 @@
 export type Verdict = 'continue' | 'stop'
 
 /**
- * Runs `work` for the items in order, at most `jobs` at a time. After a `stop` or an error no further item starts, and the
- * items in progress are awaited; then the first error is thrown.
+ * Runs `work` for the items in order, at most `jobs` at a time. After a `stop` or an error no further item is started; items in
+ * progress are awaited, then the first error is thrown.
  *
  * Completed items are dropped, so that memory does not grow with the list.
  */

@@ -1,6 +1,6 @@
 /**
- * Converts pairs of input and output in one process: a bounded number at a time, finished files skipped. Each outcome
- * is reported and then dropped, so that memory does not grow with the list.
+ * Converts pairs of input and output in one process, a bounded number at a time, and skips finished files. Each outcome is
+ * reported and then dropped, so that memory does not grow with the list.
  */
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -28,18 +28,18 @@ import type { FilePair } from './output_paths.js'
 import { urlOf } from './remote_files.js'
 import { runJobs, type Verdict } from './run_jobs.js'
 
-/** How a file ended. */
+/** The outcome of a file. */
 export type PairOutcome =
   | { readonly status: 'written'; readonly result: ConvertResult }
   | { readonly status: 'skipped'; readonly result: SkippedResult }
   | { readonly status: 'failed'; readonly stage: 'open' | 'convert'; readonly error: unknown }
 
-/** The failure after which no further file starts. */
+/** The failure after which no further file is started. */
 export interface StopReason {
   readonly error: unknown
 }
 
-/** What the manifest knows of a finished output. */
+/** The part of a result that the manifest stores. */
 export type SkippedResult = Pick<ConvertResult, 'format' | 'byteLength' | 'undo'>
 
 export interface RunPairsOptions {
@@ -47,18 +47,18 @@ export interface RunPairsOptions {
   readonly jobs: number
   /** Continues after a failure. */
   readonly keepGoing: boolean
-  /** Without a manifest nothing is recorded. */
+  /** Undefined to record nothing. */
   readonly manifest: Pick<Manifest, 'append'> | undefined
   readonly signal: AbortSignal | undefined
-  /** Converts one file. Never rejects; undefined where nothing was done because the run ends. */
+  /** Converts one file. Never rejects; resolves to undefined where nothing was done because the run is aborted. */
   perform(pair: FilePair): Promise<Finished | undefined>
-  /** @param seconds - that `perform` took */
+  /** @param seconds - duration of `perform` */
   onEnd(pair: FilePair, outcome: PairOutcome, seconds: number): void
 }
 
 /** How one file is converted on this machine. */
 export interface PairConversion {
-  /** Entries of earlier runs, by which files are skipped. Undefined also where no entry is wanted of this one. */
+  /** Entries of earlier runs, by which files are skipped. Undefined if this run keeps no manifest either. */
   readonly finished: FinishedFiles | undefined
   /** Hash of the options that decide the output, see `settingsHash`. */
   readonly settings: string
@@ -66,21 +66,21 @@ export interface PairConversion {
   open(path: string): Promise<OpenFile>
   /** The state of an input or output. */
   readonly stateOf: StateOf
-  /** Writes the output. It is complete under its name when this resolves, and untouched when it rejects. */
+  /** Writes the output. It is committed when this resolves, and untouched when this rejects. */
   convert(file: OpenFile, pair: FilePair): Promise<ConvertResult>
 }
 
-/** A skipped file never waits, so a list that is skipped whole yields to the event loop after this many files. */
+/** Skipped files never await, so a list of skipped files yields to the event loop after this many files. */
 const FILES_PER_YIELD = 256
 
 /**
  * Converts `pairs` in order.
  *
- * Without `keepGoing` no file starts after the first failure; files in progress are finished. After an abort files in
- * progress are cancelled: they have no outcome, and the next run converts them. When the manifest cannot be written the
- * file counts as failed, and no further file starts.
+ * Without `keepGoing` no file is started after the first failure; files in progress are finished. After an abort, files in
+ * progress are cancelled: they have no outcome, and the next run converts them. If the manifest cannot be written, the file
+ * counts as failed and no further file is started.
  *
- * @returns the failure that ended the run, undefined where none did
+ * @returns the failure that stopped the run, if any
  */
 export async function runPairs(
   pairs: Iterable<FilePair>,
@@ -111,7 +111,7 @@ export async function runPairs(
   return reason
 }
 
-/** A cancelled file is not a failure. */
+/** Whether an error is due to an abort; a cancelled file does not count as failed. */
 export function isAbort(error: unknown): boolean {
   if (error instanceof TileworkError) return error.code === 'ERR_ABORTED'
   return error instanceof Error && error.cause !== undefined && isAbort(error.cause)
@@ -124,9 +124,9 @@ export interface Finished {
 }
 
 /**
- * Converts one file, unless an entry shows that its output is as it would be written.
+ * Converts one file, unless an entry shows that its output is up to date.
  *
- * @param folders - folders of outputs that exist, completed here
+ * @param folders - output folders that exist; created ones are added
  */
 export async function convertPair(
   pair: FilePair,
@@ -137,7 +137,7 @@ export async function convertPair(
   try {
     const { finished, settings, stateOf } = options
     const entry = await currentEntry(finished, pair.output, settings, stateOf)
-    // Inspected before the file is opened: a write after that changes the time, and the entry no longer matches.
+    // Inspected before the file is opened: a later write changes the time, so that the entry no longer matches.
     const state = finished && (await stateOf(pair.input))
     if (entry && state && (await isSameInput(entry, pair.input, state, stateOf))) return skipped(pair, entry)
     file = await options.open(pair.input)
@@ -157,8 +157,7 @@ export async function convertPair(
 }
 
 /**
- * The part of `convertPair` that converts nothing: the file as skipped, where an entry shows that its output is as it would
- * be written.
+ * The first part of `convertPair`, without a conversion: skips the file where an entry shows that its output is up to date.
  */
 export async function skipPair(
   pair: FilePair,
@@ -171,7 +170,7 @@ export async function skipPair(
     if (!entry) return undefined
     const state = await stateOf(pair.input)
     if (await isSameInput(entry, pair.input, state, stateOf)) return skipped(pair, entry)
-    // `renewEntry` would refuse, after the file was opened.
+    // Checked here as in `renewEntry`, so that the file need not be opened.
     if (urlOf(pair.input) || entry.input.bytes !== state.bytes) return undefined
     file = await options.open(pair.input)
     const renewed = await renewEntry(entry, { file, pair, state }, options.signal)
@@ -201,7 +200,7 @@ async function convertInFolder(
   return options.convert(file, pair)
 }
 
-/** Converts and hashes the input at the same time: both run on threads of their own, over the same cached pages. */
+/** Converts and hashes the input in parallel, on separate threads that read the same cached pages. */
 async function convertAndNote(
   input: InspectedInput,
   options: PairConversion,
@@ -215,16 +214,16 @@ async function convertAndNote(
       hasFailed = true
       throw error
     }),
-    // Another download, where the tag says as much.
+    // A hash would need a second download; the tag serves the same purpose.
     urlOf(pair.input) ? '' : contentHash(file, options.signal, () => !hasFailed),
   ])
   if (conversion.status === 'rejected') throw conversion.reason
   if (hash.status === 'rejected') throw hash.reason
   const result = conversion.value
   const outcome = { status: 'written', result } as const
-  // A part that only the conversion has opened is not in the hash, so the file must not be skipped because of it.
+  // The hash does not include parts that only the conversion has opened, so the file must not be recorded.
   if (partsOf(file).length !== parts.length) return { outcome }
-  // Nor where tensors are missing: every run says so until the input is whole.
+  // Files with missing tensors are not recorded either, so that every run reports them until the input is complete.
   if (result.findings.some(({ omitsTensor }) => omitsTensor)) return { outcome }
   const output = await outputNote(input, result, options.open, options.stateOf)
   return {

@@ -1,17 +1,17 @@
-/** Which part of a list a process has to do, from what a scheduler of array jobs puts into its environment. */
+/** The shard of a list that this process has to convert, from the environment variables of array job schedulers. */
 import { checkOptions, readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { checkShard, type Shard } from './shard.js'
 
-/** The variables of a scheduler; `count` is absent where it does not tell how many processes there are. */
+/** The variables of a scheduler; `count` is absent where it does not provide the number of processes. */
 interface Scheduler {
   readonly name: string
   readonly index: string
   readonly count?: string
-  /** The index of the first process: a number, or the variable that has it. */
+  /** The index of the first process: a number, or the name of a variable. */
   readonly first: number | string
-  /** The variable with the distance between indices. */
+  /** The variable with the step between indices. */
   readonly step?: string
 }
 
@@ -33,18 +33,18 @@ const SCHEDULERS: readonly Scheduler[] = [
 ]
 
 export interface SchedulerShardOptions {
-  /** Number of processes, for Kubernetes, which does not tell it to them: `completions` of the job. */
+  /** Number of processes (`completions` of the job), for Kubernetes, which does not provide it to processes. */
   readonly count?: number
   /** Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * The part of a list that is this process's, for `convertMany`: by the array jobs of AWS Batch, Slurm and Cloud Run, and the
- * indexed jobs of Kubernetes.
+ * The shard of this process, for `convertMany`, in array jobs of AWS Batch, Slurm and Cloud Run and in indexed jobs of
+ * Kubernetes.
  *
- * @throws TileworkError ERR_ARGUMENT where no scheduler has started this process, where the count is missing, and where
- * both are there and disagree
+ * @throws TileworkError ERR_ARGUMENT where no scheduler has started this process, where the count is missing, and where the
+ * option `count` and the scheduler disagree
  */
 export function schedulerShard(options: SchedulerShardOptions = {}): Shard {
   checkOptions(options, 'schedulerShard', ['count', 'env'])
@@ -57,7 +57,7 @@ function shardOf(env: Readonly<Record<string, string | undefined>>, given: numbe
     const names = SCHEDULERS.map(({ index, name }) => `${index} (${name})`).join(', ')
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `No scheduler has numbered this process: none of ${names} is set.`,
+      `This process was not started by a known job scheduler: none of ${names} is set.`,
     )
   }
   const { index, first, step } = scheduler
@@ -66,13 +66,13 @@ function shardOf(env: Readonly<Record<string, string | undefined>>, given: numbe
   const told = scheduler.count === undefined ? undefined : numberIn(env, scheduler.count)
   const count = given ?? told
   if (count === undefined) {
-    const message = `${scheduler.name} does not tell a process how many there are; the option count says so.`
+    const message = `${scheduler.name} does not provide the number of processes; set the option count.`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
   if (told !== undefined && told !== count) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `count is ${valueText(given)}, and ${scheduler.count} is ${told}.`,
+      `count is ${valueText(given)}, but ${scheduler.count} is ${told}.`,
     )
   }
   const shard = { index: (numberIn(env, index) - start) / distance + 1, count }

@@ -10,7 +10,7 @@ export interface Shard {
   readonly count: number
 }
 
-/** More parts than any cluster has machines. A typing error should not make every part empty. */
+/** More shards than any cluster has machines: a typo must not make every shard empty. */
 const MAX_SHARDS = 1_000_000
 
 /** @throws TileworkError ERR_ARGUMENT */
@@ -25,7 +25,7 @@ export function checkShard(shard: Shard): void {
   )
 }
 
-/** Every `count`-th item from the `index`-th on. The parts of all shards together are the list, each item once. */
+/** Every `count`-th item from the `index`-th on. Each item is in exactly one shard. */
 export function takeShard<T>(items: readonly T[], shard: Shard | undefined): readonly T[] {
   if (!shard) return items
   return items.filter((_item, position) => position % shard.count === shard.index - 1)

@@ -13,22 +13,22 @@ export interface FailureGroup {
   readonly first: string
 }
 
-/** What has become of the files of a run. */
+/** Counts of the files of a run, by outcome. */
 export interface ConvertManySummary {
   readonly files: number
   readonly written: number
   /** Outputs that an earlier run has finished. */
   readonly skipped: number
   readonly failed: number
-  /** Length of all outputs that were written. */
+  /** Total length of the written outputs in bytes. */
   readonly byteLength: number
-  /** The most frequent first. */
+  /** Failures by code, most frequent first. */
   readonly failures: readonly FailureGroup[]
 }
 
 /** A summary so far. */
 export interface ConvertManyProgress extends ConvertManySummary {
-  /** Bytes of inputs done, of finished files and those in progress. */
+  /** Processed bytes of inputs, for finished files and files in progress. */
   readonly bytesDone: number
   readonly bytesTotal: number
 }
@@ -36,7 +36,7 @@ export interface ConvertManyProgress extends ConvertManySummary {
 export class Tally {
   readonly #files: number
   readonly #bytesTotal: number
-  /** Fraction done of each file in progress; as many as there are jobs. */
+  /** Completed fraction of each file in progress, one entry per job. */
   readonly #running = new Map<FilePair, number>()
   #written = 0
   #skipped = 0
@@ -54,7 +54,7 @@ export class Tally {
     this.#running.set(pair, 0)
   }
 
-  /** Outputs may be longer than inputs, so the fraction done counts, as a part of the input. */
+  /** Progress is counted as a fraction of the input's bytes, because outputs may be longer than inputs. */
   advance(pair: FilePair, { bytesDone, bytesTotal }: Pick<SaveProgress, 'bytesDone' | 'bytesTotal'>): void {
     this.#running.set(pair, bytesTotal === 0 ? 0 : bytesDone / bytesTotal)
   }
