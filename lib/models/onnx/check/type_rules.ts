@@ -27,7 +27,8 @@ export function checkTypes(
   try {
     for (const { graph, name, declared, inferred } of inferModel(new OnnxModel({ source, files }))
       .conflicts) {
-      const text = `${quote(name)} is declared as ${valueTypeText(declared)}; ${valueTypeText(inferred)} follows from its node.`
+      const reason = graph.hasInitializer(name) ? 'is the type of its initializer' : 'follows from its node'
+      const text = `${quote(name)} is declared as ${valueTypeText(declared)}; ${valueTypeText(inferred)} ${reason}.`
       const place = placeOf(graph, name)
       if (elementText(declared) === elementText(inferred)) report.note('ERR_GRAPH', text, place)
       else report.deviation('ERR_GRAPH', text, place)
@@ -44,8 +45,11 @@ function elementText(type: ValueType): string {
 
 function placeOf(graph: Graph, name: string): { path: string; offset: number } {
   const producer = graph.producerOf(name)?.message
-  const at = producer ? graph.message.indexOf(producer) : 0
-  return { path: `${pathOf(graph)}.node[${at}]`, offset: producer?.origin?.start ?? 0 }
+  if (!producer) return { path: pathOf(graph), offset: graph.message.origin?.start ?? 0 }
+  return {
+    path: `${pathOf(graph)}.node[${graph.message.indexOf(producer)}]`,
+    offset: producer.origin?.start ?? 0,
+  }
 }
 
 /** For example `graph.node[3].attribute[0].g`. */

@@ -19,7 +19,7 @@ import { subgraphOutputs } from './subgraphs.js'
 import { outputTypeOf } from './types.js'
 import { valuesOfOutput } from './values.js'
 
-/** A declared type that contradicts the type that follows from the node. */
+/** A declared type that contradicts the type of the initializer or the type that follows from the node. */
 export interface TypeConflict {
   readonly graph: Graph
   readonly name: string
@@ -136,7 +136,12 @@ class InferenceRun implements Inference {
       const found = knownOfInitializer(graph, name)
       // An initializer that is an input is a default, which a caller may replace.
       const isDefault = inputNames.has(name) && !this.#hasOldInitializers
-      if (found) note(name, isDefault ? { type: found.type } : found)
+      if (!found) continue
+      note(name, isDefault ? { type: found.type } : found)
+      const declared = graph.typeOf(name)
+      if (declared.kind === 'tensor' && joined(declared, found.type).isConflict) {
+        this.#addConflict({ graph, name, declared, inferred: found.type })
+      }
     }
     for (const [at, { name, type }] of graph.inputs.entries()) {
       const given = inputs[at] ?? known.get(name)

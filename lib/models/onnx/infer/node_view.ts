@@ -161,7 +161,8 @@ export class NodeView {
 /** What an initializer or constant says of a value. */
 export function knownOfTensor(tensor: Tensor): Known {
   const { dtype, shape } = tensor
-  const type: ValueType = { kind: tensor.kind === 'sparse' ? 'sparse' : 'tensor', dtype, shape }
+  // Sparse initializers and constants are stored in fewer bytes; in the graph they are dense.
+  const type: ValueType = { kind: 'tensor', dtype, shape }
   const isShort =
     tensor.kind === 'dense' &&
     shape.length <= 1 &&

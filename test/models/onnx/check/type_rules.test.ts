@@ -1,7 +1,8 @@
 /** A strict check compares declared types with those that follow. */
 import { describe, expect, it } from 'vitest'
-import { check, serialize, tensor } from '../../../../lib/index.js'
+import { check, open, serialize, tensor } from '../../../../lib/index.js'
 import { Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
+import { field, modelProto, sparseProto, tensorProto } from '../../../formats/onnx/onnx_bytes.js'
 
 const type = (dtype: 'float32' | 'int64', ...shape: readonly (number | string)[]): ValueType => ({
   kind: 'tensor',
@@ -44,6 +45,29 @@ describe('types that contradict their node', () => {
     ['more known', type('float32', 2, 4)],
   ])('are none of %s', async (_, declared) => {
     expect(await check(await serialize(model(declared)), { level: 'strict' })).toEqual([])
+  })
+
+  it('are found at initializers, sparse ones as well', async () => {
+    const made = model(type('float32', 'N', 4))
+    made.graph.setInitializer('w', tensor([1, 2], { dtype: 'int64' }))
+    made.graph.setType('w', type('float32', 2))
+    const [found, ...others] = await check(await serialize(made), { level: 'strict' })
+    const message = '"w" is declared as float32 [2]; int64 [2] is the type of its initializer.'
+    expect(found).toMatchObject({ severity: 'error', code: 'ERR_GRAPH', path: 'graph', message })
+    expect(others).toEqual([])
+    made.graph.setType('w', type('int64', 2))
+    expect(await check(await serialize(made), { level: 'strict' })).toEqual([])
+
+    const values = tensorProto({ dims: [1], type: 7, name: 's', values: field(7, [3]) })
+    const indices = tensorProto({ dims: [1], type: 7, values: field(7, [2]) })
+    using file = await open(modelProto({ sparse: [sparseProto(values, indices, [4])] }))
+    const sparse = file.onnx!
+    sparse.graph.setType('s', type('int64', 4))
+    expect(await check(await serialize(sparse), { level: 'strict' })).toEqual([])
+    sparse.graph.setType('s', type('float32', 4))
+    expect(await check(await serialize(sparse), { level: 'strict' })).toMatchObject([
+      { severity: 'error', path: 'graph' },
+    ])
   })
 
   it('are found in subgraphs', async () => {
