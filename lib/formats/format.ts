@@ -116,6 +116,8 @@ export interface FormatEntry<WriteOptions = unknown> {
   readonly name: string
   /** File name extensions with the dot, the usual one first. */
   readonly extensions: readonly string[]
+  /** True where files of the format are not written: `plan` refuses. */
+  readonly isReadOnly?: boolean
   /** The names of all options of the writer. */
   readonly writeOptions: Readonly<Record<OptionName<WriteOptions>, true>>
   /** The property of an open file that holds what it says beside its tensors; absent for files of tensors alone. */

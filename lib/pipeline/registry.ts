@@ -64,7 +64,7 @@ export function formatByName(name: string): FormatEntry {
   if (typeof name !== 'string' || !Object.hasOwn(FORMATS, name)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `Unknown format ${valueText(name)}; expected one of: ${formatNames()}.`,
+      `Unknown format ${valueText(name)}; expected one of: ${namesOf(allFormats())}.`,
     )
   }
   return FORMATS[name as FormatName]
@@ -95,7 +95,7 @@ export function chooseFormat(
   if (own.format === undefined && path !== undefined) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${path} has no extension that names a format; set the option format to one of: ${formatNames()}.`,
+      `${path} has no extension that names a format; set the option format to one of: ${namesOf(writtenFormats())}.`,
     )
   }
   return formatByName(own.format ?? DEFAULT_FORMAT)
@@ -119,15 +119,19 @@ export function checkTarget(
   const extension = path === undefined ? '' : extname(path).toLowerCase()
   if (extension === '' || formatByExtension(path)) return
   if (ownPath !== undefined && extname(ownPath).toLowerCase() === extension) return
-  const known = allFormats().flatMap(({ extensions }) => extensions)
+  const known = writtenFormats().flatMap(({ extensions }) => extensions)
   throw new TileworkError(
     'ERR_ARGUMENT',
     `${path} has the unknown extension "${extension}"; expected one of: ${known.join(', ')}. For another name set the option format.`,
   )
 }
 
-function formatNames(): string {
-  return Object.keys(FORMATS).join(', ')
+function writtenFormats(): FormatEntry[] {
+  return allFormats().filter(({ isReadOnly }) => !isReadOnly)
+}
+
+function namesOf(formats: readonly FormatEntry[]): string {
+  return formats.map(({ name }) => name).join(', ')
 }
 
 /** The format of the model `content`; undefined for anything that is not a model. */

@@ -18,7 +18,10 @@ describe('the extension of an output', () => {
     const output = inFolder('out.safetensor')
     const { code, stderr } = await runCli(['convert', INPUT, output])
     expect(code).toBe(64)
-    expect(stderr).toContain('unknown extension ".safetensor"; expected one of: .npy, .npz, .safetensors,')
+    expect(stderr).toContain(
+      'unknown extension ".safetensor"; expected one of: .npy, .npz, .gguf, .safetensors,',
+    )
+    expect(stderr).not.toContain('.tflite')
     expect(stderr).toContain('For another name set --format.')
     expect(existsSync(output)).toBe(false)
     await expect(convert(INPUT, output)).rejects.toThrow('set the option format')

@@ -7,6 +7,7 @@ export const pytorchEntry = {
   name: FORMAT_NAME,
   // `.bin` is any file, so the content alone says that one is of torch.
   extensions: ['.pt', '.pth', '.ckpt', INDEX_EXTENSION],
+  isReadOnly: true,
   writeOptions: {},
   detailsProperty: 'pytorch',
   detect,

@@ -5,6 +5,7 @@ import { FORMAT_NAME, IDENTIFIER, IDENTIFIER_AT } from './schema.js'
 export const tfliteEntry = {
   name: FORMAT_NAME,
   extensions: ['.tflite'],
+  isReadOnly: true,
   writeOptions: {},
   detailsProperty: 'tflite',
   detect: ({ bytes }) =>
