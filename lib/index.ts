@@ -58,7 +58,7 @@ export type {
 } from './formats/gguf/index.js'
 export type { InputLimits as Limits } from './formats/limits.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
-export type { PytorchFile, PytorchValue } from './formats/pytorch/index.js'
+export type { PytorchContainer, PytorchFile, PytorchValue } from './formats/pytorch/index.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
 export type { TfliteFile, TfliteSignature, TfliteSubgraph, TfliteTensor } from './formats/tflite/index.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
@@ -88,6 +88,7 @@ export {
   type ConvertResult,
   checkConvertOptions,
   convert,
+  type ExplainedTensor,
   type Output,
   type TensorLosses,
 } from './pipeline/convert.js'

@@ -292,7 +292,9 @@ describe('outputs', () => {
     expect(readFileSync(undo, 'utf8').match(/^tilework convert .*$/gm)).toHaveLength(2)
     const lost = await runCli([...args, '--no-manifest'])
     expect(lost).toMatchObject({ code: 0, stdout: '' })
-    expect(lost.stderr).toContain('The 2 commands that undo the run are not stored anywhere; --undo FILE writes them.')
+    expect(lost.stderr).toContain(
+      'The 2 commands that undo the run are not stored anywhere; --undo FILE writes them.',
+    )
     const told = await runCli(args, { isTTY: true })
     expect(told.stdout).toBe('')
     expect(told.stderr).toContain('a run with --undo FILE writes 2 commands.')

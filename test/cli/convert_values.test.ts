@@ -108,7 +108,9 @@ describe('a cast that destroys values', () => {
     model.replaceConstant('conv/b', tensor(Float32Array.of(1e6, 1)) as DenseTensor)
     await save(inFolder('model.tmfile'), model)
     const args = ['convert', inFolder('model.tmfile'), inFolder('half.tmfile'), '--dtype', 'float16']
-    expect((await runCli(args)).stderr).toContain('"conv/b" (1 of 2 are out of range); --quantize int8 stores')
+    expect((await runCli(args)).stderr).toContain(
+      '"conv/b" (1 of 2 are out of range); --quantize int8 stores',
+    )
   })
 })
 

@@ -104,6 +104,7 @@ void test_plans_ask() {
 int main() {
   tilework::test::test_stores();
   tilework::test::test_calibration_is_lazy();
+  tilework::test::test_fixed_by_the_environment();
   tilework::test::test_explanation();
   tilework::test::test_this_machine();
   tilework::test::test_plans_ask();

@@ -23,7 +23,11 @@ describe('schedulerShard', () => {
 
   it.each([
     [{}, undefined, /none of AWS_BATCH_JOB_ARRAY_INDEX \(AWS Batch\), .* is set/],
-    [{ JOB_COMPLETION_INDEX: '7' }, undefined, /Kubernetes does not provide the number of processes; set the option count/],
+    [
+      { JOB_COMPLETION_INDEX: '7' },
+      undefined,
+      /Kubernetes does not provide the number of processes; set the option count/,
+    ],
     [{ JOB_COMPLETION_INDEX: '8' }, 8, /9 of 8/],
     [
       { CLOUD_RUN_TASK_INDEX: '4', CLOUD_RUN_TASK_COUNT: '5' },

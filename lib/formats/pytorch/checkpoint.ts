@@ -21,7 +21,7 @@ import { checkParts } from './sparse.js'
 import { type Leaf, leavesOf } from './tree.js'
 
 /** How a checkpoint is stored: an archive of `torch.save` or `torch.jit.save`, or the stream of torch before 1.6. */
-export type Container = 'zip' | 'torchscript' | 'legacy'
+export type PytorchContainer = 'zip' | 'torchscript' | 'legacy'
 
 /** What a pickle holds. */
 export interface Root {
@@ -32,7 +32,7 @@ export interface Root {
 
 /** The object of a file, before its parts have names. */
 export interface ReadObject {
-  readonly container: Container
+  readonly container: PytorchContainer
   readonly file: TensorFile
   readonly roots: readonly Root[]
   /** Bytes of all pickles, and the offset of the first. */
@@ -52,7 +52,7 @@ export interface NamedTensor {
 }
 
 export interface Checkpoint {
-  readonly container: Container
+  readonly container: PytorchContainer
   readonly tensors: readonly NamedTensor[]
   readonly values: ReadonlyMap<string, PytorchValue>
 }

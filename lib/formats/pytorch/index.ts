@@ -4,6 +4,7 @@ import { check } from './check.js'
 import { read } from './read.js'
 import { plan } from './write.js'
 
+export type { PytorchContainer } from './checkpoint.js'
 export type { PytorchValue } from './plain_values.js'
 export type { PytorchFile } from './read.js'
 

@@ -3,7 +3,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { FileHead } from '../file_head.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
-import { type Checkpoint, type Container, sharedNames } from './checkpoint.js'
+import { type Checkpoint, type PytorchContainer, sharedNames } from './checkpoint.js'
 import { containerOf } from './detect.js'
 import type { PytorchValue } from './plain_values.js'
 import { FORMAT_NAME } from './schema.js'
@@ -14,7 +14,7 @@ import { budgetOf, walkCheckpoint } from './walk.js'
 /** What a checkpoint holds beside its tensors. */
 export interface PytorchFile {
   /** How it is stored; `sharded` for an index of several files. */
-  readonly container: Container | 'sharded'
+  readonly container: PytorchContainer | 'sharded'
   /** Numbers, texts and other plain values by their path: `epoch`, `optimizer.param_groups.0.lr`. */
   readonly values: ReadonlyMap<string, PytorchValue>
   /** Names that mean one tensor, the first of the file first. */

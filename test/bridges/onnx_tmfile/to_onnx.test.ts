@@ -415,7 +415,7 @@ describe('convert', () => {
       file.close()
       const options = { layout: 'byxf' } as const
       await expect(convert(input, output, options)).rejects.toThrow(
-        'layout changes tensors, which no longer fit a graph',
+        'layout changes tensors, which would no longer fit the graph',
       )
       const weights = await convert(input, output, { weightsOnly: true })
       expect(weights.tensors.map(({ name }) => name).sort()).toEqual(['constant0', 'constant1'])

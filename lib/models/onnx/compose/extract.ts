@@ -37,18 +37,14 @@ import { inferTypes } from '../infer/infer.js'
  * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for an input whose type is not declared and does not follow, where the
  * outputs need a graph input that is not given, and where a needed node also produces one of the inputs
  */
-export function extract(
-  model: OnnxModel,
-  givenInputs: readonly string[],
-  givenOutputs: readonly string[],
-): OnnxModel {
+export function extract(model: OnnxModel, inputs: readonly string[], outputs: readonly string[]): OnnxModel {
   checkModel(model, 'extract')
   const whole = new WholeGraph(model.graph)
-  const inputs = endsOf(whole, 'inputs', givenInputs)
-  const outputs = endsOf(whole, 'outputs', givenOutputs)
-  if (outputs.length === 0) throw wrong('extract needs at least one output')
-  const part = neededPart(whole, inputs, outputs)
-  const declared = declaredTypes(model.graph, new Set([...inputs, ...outputs]))
+  const starts = endsOf(whole, 'inputs', inputs)
+  const ends = endsOf(whole, 'outputs', outputs)
+  if (ends.length === 0) throw wrong('extract needs at least one output')
+  const part = neededPart(whole, starts, ends)
+  const declared = declaredTypes(model.graph, new Set([...starts, ...ends]))
   let inferred: ReadonlyMap<string, ValueType> | undefined
   const typeAt = (name: string): ValueType | undefined => {
     const known = declared.get(name) ?? initializerType(whole, name)
@@ -56,8 +52,8 @@ export function extract(
     inferred ??= inferTypes(model)
     return inferred.get(name)
   }
-  const typedInputs = inputs.map((name) => ({ name, type: knownType(name, typeAt(name)) }))
-  const typedOutputs = outputs.map((name) => ({ name, type: typeAt(name) }))
+  const typedInputs = starts.map((name) => ({ name, type: knownType(name, typeAt(name)) }))
+  const typedOutputs = ends.map((name) => ({ name, type: typeAt(name) }))
   const extracted = model.copy()
   extracted.message.clear('training_info')
   cutGraph(extracted, part, { inputs: typedInputs, outputs: typedOutputs })

@@ -37,10 +37,10 @@ export interface InputShapeChange {
  * @throws TileworkError ERR_ARGUMENT for an invalid shape and for another rank; ERR_GRAPH for a name that is not an
  * input, for an input that is no dense tensor, and for a cycle of nodes
  */
-export function setInputShape(model: OnnxModel, name: string, given: readonly Dimension[]): InputShapeChange {
+export function setInputShape(model: OnnxModel, name: string, shape: readonly Dimension[]): InputShapeChange {
   checkModel(model, 'setInputShape')
-  const shape = readInput('The shape', () => [...checkList('The shape', given)]) as Dimension[]
-  return setShapes(model, new Map([[name, shape]]))
+  const dims = readInput('The shape', () => [...checkList('The shape', shape)]) as Dimension[]
+  return setShapes(model, new Map([[name, dims]]))
 }
 
 /**
