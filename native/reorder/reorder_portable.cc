@@ -36,18 +36,18 @@ struct PlainBlock {
 };
 
 struct Portable {
-  // A cache line each way, or 16 bytes.
+  // Blocks of 16 bytes each way. Blocks of whole lines as well would double the code of what few CPUs run.
   template <class T>
-  using Wide = PlainBlock<T, kLineBytes / sizeof(T)>;
+  using Wide = PlainBlock<T, 16 / sizeof(T)>;
   template <class T>
-  using Narrow = PlainBlock<T, 16 / sizeof(T)>;
+  using Narrow = Wide<T>;
   template <class T>
   using Half = void;
   template <class T>
   using Thin = void;
   template <class T>
   using Special = NoSpecialTiles;
-  using LaneTiles = AnyTile<PlainBlock<Unit128, 4>, PlainBlock<Unit128, 1>, NoSpecialTiles>;
+  using LaneTiles = AnyTile<PlainBlock<Unit128, 1>, PlainBlock<Unit128, 1>, NoSpecialTiles>;
   static constexpr bool kPacks = false;
 };
 

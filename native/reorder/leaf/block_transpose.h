@@ -53,9 +53,9 @@ class BlockTranspose {
   static constexpr int64_t kLineRows = kLineBytes / kSize;
 
   static void pack(const Tile& tile) {
-    PackedTranspose<Block, Strided, Strided>::run(
-        tile.source, Strided{tile.source_row}, tile.rows, tile.rows - tile.zero_rows, tile.destination,
-        Strided{tile.destination_column}, tile.columns, Stores::kCached);
+    PackedTranspose<Block>::run(tile.source, {nullptr, tile.source_row}, tile.rows,
+                                tile.rows - tile.zero_rows, tile.destination,
+                                {nullptr, tile.destination_column}, tile.columns, Stores::kCached);
   }
 
   static bool writes_lines(const Tile& tile) {
@@ -172,15 +172,11 @@ class BlockTranspose {
     return std::max(strip, kLine);
   }
 
-  // Rows [begin, end), `strip` columns at a time.
+  // Rows [begin, end), `strip` columns at a time. Of rows that lie side by side, strips read a part each: a
+  // panel of them at a time, which stays in the first-level cache until the last strip has read its part. 64
+  // channels of 112 x 112 float32 took 1.7 times as long when each strip went over all rows. Longer rows stay
+  // whole: a panel would hold too few.
   static void run_direct(const Tile& tile, int64_t begin, int64_t end, int64_t strip) {
-    run_panels(tile, begin, end, strip);
-  }
-
-  // Of rows that lie side by side, strips read a part each: a panel of them at a time, which stays in the
-  // first-level cache until the last strip has read its part. 64 channels of 112 x 112 float32 took 1.7 times
-  // as long when each strip went over all rows. Longer rows stay whole: a panel would hold too few.
-  static void run_panels(const Tile& tile, int64_t begin, int64_t end, int64_t strip) {
     constexpr int64_t kStep = std::max(2 * kLineRows, Block::kRows);
     const int64_t steps =
         tile.columns > strip && lie_side_by_side(tile) ? kRowPanelBytes.value / tile.source_row / kStep : 0;

@@ -87,8 +87,7 @@ class ListedPanels {
  private:
   static constexpr int64_t kSize = sizeof(typename Block::Unit);
   static constexpr int64_t kZeroUnits = kZeroBytes.value / kSize;
-  // Long columns are packed if only one dimension has a list, which keeps the code small.
-  using Packed = PackedTranspose<Block, Listed, Strided>;
+  using Packed = PackedTranspose<Block>;
 
   // Whole blocks of zeros are stored; the others are read as rows.
   explicit ListedPanels(const Panel& panel) : one_(panel), stored_zeros_(zeros_in_blocks(panel)) {
@@ -106,8 +105,7 @@ class ListedPanels {
   }
 
   Way way() const {
-    if (packs() && one_.column_at == nullptr) return Way::kPackedListedRows;
-    if (packs() && one_.row_at == nullptr && one_.holes == 0) return Way::kPackedListedColumns;
+    if (packs()) return one_.column_at == nullptr ? Way::kPackedListedRows : Way::kPackedListedColumns;
     if (one_.dropped > 0) return Way::kListedDroppedColumns;
     if (one_.column_at != nullptr) return Way::kListedColumns;
     // Each short row is read once, and its columns are written piece by piece side by side.
@@ -116,24 +114,23 @@ class ListedPanels {
     return is_short ? Way::kListedShortRows : Way::kListedRows;
   }
 
-  // Beyond the caches, and where the lines of the dimension without a list share a few sets. Narrower units
+  // Past the caches, and where the lines of a dimension without a list share a few sets. Narrower units
   // gained 1.4 on one thread from the latter and lost 0.8 on two.
   bool packs() const {
     if (one_.dropped > 0 || one_.columns < Packed::kPiece) return false;
     if (one_.stores == Stores::kStreaming) return true;
     if (kSize < 4 || one_.rows < Packed::kRows) return false;
-    return one_.column_at == nullptr ? crowds_sets(one_.column_stride, one_.columns)
-                                     : crowds_sets(one_.row_stride, one_.rows);
+    if (one_.column_at == nullptr) return crowds_sets(one_.column_stride, one_.columns);
+    return one_.row_at == nullptr && crowds_sets(one_.row_stride, one_.rows);
   }
 
-  void run() {
+  // One copy, for both callers.
+  [[gnu::noinline]] void run() {
     const Way way = this->way();
     TILEWORK_TAKES(way);
     at_steps(one_, [&](const uint8_t* source, uint8_t* destination) {
-      if (way == Way::kPackedListedRows) {
-        pack(source, list_rows(source), destination, Strided{one_.column_stride});
-      } else if (way == Way::kPackedListedColumns) {
-        pack(source, Strided{one_.row_stride}, destination, Listed{one_.column_at});
+      if (way == Way::kPackedListedRows || way == Way::kPackedListedColumns) {
+        pack(source, destination);
       } else if (one_.holes > 0) {
         transpose(way, source, list_rows(source), destination);
       } else if (one_.row_at == nullptr) {
@@ -164,10 +161,10 @@ class ListedPanels {
     return {columns_};
   }
 
-  template <class Rows, class Columns>
-  void pack(const uint8_t* source, Rows row_at, uint8_t* destination, Columns column_at) const {
-    PackedTranspose<Block, Rows, Columns>::run(source, row_at, one_.rows, one_.rows, destination, column_at,
-                                               one_.columns, one_.stores);
+  void pack(const uint8_t* source, uint8_t* destination) {
+    const int64_t* rows = one_.holes > 0 ? list_rows(source).places : one_.row_at;
+    Packed::run(source, {rows, one_.row_stride}, one_.rows, one_.rows, destination,
+                {one_.column_at, one_.column_stride}, one_.columns, one_.stores);
   }
 
   template <class Rows>

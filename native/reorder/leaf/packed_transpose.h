@@ -18,7 +18,7 @@ namespace {
 // from `valid_rows` on have no source and become zeros. No processor follows so many pieces in pages of their
 // own: those that are written next are asked for while rows are packed, and those that are read next while
 // columns are written. Beyond the caches pieces of columns are put together first, and leave line by line.
-template <class Block, class Rows, class Columns>
+template <class Block>
 class PackedTranspose {
  public:
   // Columns of a piece that is packed. Of fewer columns, lines of the source are read one by one.
@@ -30,8 +30,8 @@ class PackedTranspose {
       std::min(kPackedPieceBytes.value / int64_t{sizeof(typename Block::Unit)}, kPackedPieceUnits.value),
       Block::kRows);
 
-  [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
-                                    uint8_t* destination, Columns column_at, int64_t columns, Stores stores) {
+  [[gnu::noinline]] static void run(const uint8_t* source, At row_at, int64_t rows, int64_t valid_rows,
+                                    uint8_t* destination, At column_at, int64_t columns, Stores stores) {
     alignas(kLineBytes) uint8_t packed[kRows * kStride];
     constexpr int64_t kLineRows = kLineBytes / kSize;
     constexpr int64_t kLineColumns = std::max<int64_t>(kLineBytes / kSourceSize, Block::kColumns);
@@ -84,9 +84,8 @@ class PackedTranspose {
     bool streams;
   };
 
-  [[gnu::always_inline]] static void pack(uint8_t* packed, const uint8_t* source, Rows row_at,
-                                          const Part& part, int64_t bytes, const uint8_t* destination,
-                                          Columns column_at) {
+  [[gnu::always_inline]] static void pack(uint8_t* packed, const uint8_t* source, At row_at, const Part& part,
+                                          int64_t bytes, const uint8_t* destination, At column_at) {
     const uint8_t* from = source + part.column * kSourceSize;
     const int64_t columns_a_row = ceil_div(part.wide, part.high);
     const int64_t to_fetch = part.streams ? 0 : part.wide;
@@ -99,8 +98,8 @@ class PackedTranspose {
     }
   }
 
-  [[gnu::always_inline]] static void write(const uint8_t* packed, const uint8_t* source, Rows row_at,
-                                           const Part& part, uint8_t* destination, Columns column_at,
+  [[gnu::always_inline]] static void write(const uint8_t* packed, const uint8_t* source, At row_at,
+                                           const Part& part, uint8_t* destination, At column_at,
                                            bool has_next) {
     const uint8_t* behind = source + (part.column + part.wide) * kSourceSize;
     const int64_t blocks = ceil_div(part.wide, Block::kColumns);
@@ -112,7 +111,7 @@ class PackedTranspose {
       }
       const int64_t column = std::min(c, part.wide - Block::kColumns);
       const uint8_t* from = packed + column * kSourceSize;
-      const Columns to = column_at.from(part.column + column);
+      const At to = column_at.from(part.column + column);
       if (part.streams) {
         stream_columns(from, part.high, destination, to);
       } else {
@@ -123,7 +122,7 @@ class PackedTranspose {
 
   // Whole lines of a block's columns.
   [[gnu::always_inline]] static void stream_columns(const uint8_t* packed, int64_t high, uint8_t* destination,
-                                                    Columns column_at) {
+                                                    At column_at) {
     constexpr int64_t kColumn = kRows * kSize;
     alignas(kLineBytes) uint8_t lines[Block::kColumns * kColumn];
     transpose_columns<Block>(packed, Spaced<kStride>{}, high, lines, Spaced<kColumn>{});

@@ -78,7 +78,7 @@ class PaddedPixels {
     });
   }
 
-  // Calls body with the size of a block of so many bytes; false where there is none.
+  // Calls body with the size of a block of `bytes`; false where there is none.
   template <class Body>
   static bool with_block(int64_t bytes, Body body) {
     return is<4>(bytes, body) || is<8>(bytes, body) || is<16>(bytes, body) || is<32>(bytes, body) ||

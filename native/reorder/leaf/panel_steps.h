@@ -65,12 +65,5 @@ template <class Body>
   }
 }
 
-// Rows or columns, or both, from lists.
-struct At {
-  const int64_t* list;
-  int64_t stride;
-  int64_t operator()(int64_t i) const { return list == nullptr ? i * stride : list[i]; }
-};
-
 }  // namespace
 }  // namespace tilework

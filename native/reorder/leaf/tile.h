@@ -63,6 +63,17 @@ struct Listed {
   Listed from(int64_t i) const { return {places + i}; }
 };
 
+// Either of them, where what is done at a place takes much longer than the question which it is.
+struct At {
+  const int64_t* list;
+  int64_t stride;
+  int64_t base = 0;
+  int64_t operator()(int64_t i) const { return list == nullptr ? base + i * stride : list[i]; }
+  At from(int64_t i) const {
+    return list == nullptr ? At{nullptr, stride, base + i * stride} : At{list + i, stride};
+  }
+};
+
 // A call of the C library's memcpy costs more than so few bytes.
 [[gnu::always_inline]] inline void copy_piece(uint8_t* to, const uint8_t* from, int64_t bytes) {
   int64_t i = 0;
