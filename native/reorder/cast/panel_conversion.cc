@@ -20,7 +20,7 @@ constexpr int64_t kBufferBytes = kPanelBufferBytes.value;
 constexpr int64_t kMostLines = kBufferBytes / kCastCallBytes.value;
 constexpr int64_t kSpacedBufferBytes = kBufferBytes + kMostLines * kLineBytes;
 
-// Whole lines for a unit of so many bytes, and for a call.
+// Whole lines for a unit, and for a call.
 int64_t least_room(int64_t unit_bytes) {
   return ceil_div(at_least(unit_bytes, kCastCallBytes), kLineBytes) * kLineBytes;
 }
@@ -185,7 +185,7 @@ void PanelConversion::cast_rows(const Panel& panel, const Leaves& leaves) const 
     part.source = buffer;
     part.destination = panel.destination + piece.destination + piece.row * panel.unit_bytes +
                        (has_stride ? piece.column * panel.column_stride : 0);
-    leaves.of(part).run(part);
+    leaves.of_bytes(part).run(part);
   });
 }
 
@@ -252,7 +252,7 @@ void PanelConversion::cast_columns(const Panel& panel, const Leaves& leaves) con
     if (!has_nibbles) part.source = panel.source + part.source_offset;
     part.destination = buffer;
     part.destination_offset = 0;
-    (has_nibbles ? leaves.of_nibbles(part) : leaves.of(part)).run(part);
+    leaves.of(part, has_nibbles).run(part);
     cast_columns_of(panel, piece, room, buffer);
   });
 }
@@ -299,7 +299,7 @@ void PanelConversion::cast_run(const Panel& panel, const Leaves& leaves) const {
   const int64_t run = panel.rows * panel.unit_bytes + panel.rest_bytes;
   const int64_t piece = run + panel.zero_bytes;
   const int64_t most = panel.inner.destination == piece ? at_most(panel.inner.count, room.over(piece)) : 1;
-  const Leaf leaf = has_nibbles ? leaves.of_nibble_runs() : leaves.of_runs();
+  const Leaf leaf = leaves.of_runs(has_nibbles);
   for (int64_t o = 0; o < panel.outer.count; ++o) {
     for (int64_t i = 0; i < panel.inner.count; i += most) {
       Panel part = panel;

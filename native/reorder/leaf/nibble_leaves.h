@@ -188,6 +188,7 @@ class NibbleTiles {
 
   // A row without another one in its bytes.
   void move_row(int64_t s, int64_t d, int64_t first_column, int64_t half, int64_t r) {
+    TILEWORK_TAKES(Way::kNibblePairs);
     pair_rows(place(s, r), kNoNibbles, buffer_);
     for (int64_t c = 0; c < columns_; ++c) {
       const int64_t at = column_at_(first_column + c);

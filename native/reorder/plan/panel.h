@@ -71,10 +71,14 @@ struct PanelMove {
 // The leaves of one instruction set.
 struct Leaves {
   // By the extents, distances and lists of a panel, wherever it begins.
-  Leaf (*of)(const Panel& panel);
+  Leaf of(const Panel& panel, bool has_nibbles) const {
+    return has_nibbles ? of_nibbles(panel) : of_bytes(panel);
+  }
   // Of panels of one column, whose units may have any size.
-  Leaf (*of_runs)();
-  // The same of 4-bit elements.
+  Leaf of_runs(bool has_nibbles) const { return has_nibbles ? of_nibble_runs() : of_byte_runs(); }
+
+  Leaf (*of_bytes)(const Panel& panel);
+  Leaf (*of_byte_runs)();
   Leaf (*of_nibbles)(const Panel& panel);
   Leaf (*of_nibble_runs)();
   // Copies whole cache lines with streaming stores; null if the instruction set has none.

@@ -106,7 +106,7 @@ void TileProgram::note(int64_t begin, int64_t end, const TilePosition& position,
 }
 
 void TileProgram::add_ways(Stores stores, WayShares& shares) const {
-  WaySink sink(conversion_, shares);
+  WaySink sink(conversion_, conversion_ == nullptr && !context_.has_nibbles, shares);
   TileWalk(*this, 0, destination_bytes_, stores, {}).run(sink);
 }
 

@@ -79,9 +79,9 @@ void WaySink::move(Panel& panel, const Leaf& leaf) {
   ++panels_;
   // Leaves ask where lines begin, so a destination begins at one. Nothing is read or written.
   constexpr intptr_t kSomewhere = intptr_t{1} << 40;
-  const bool has_addresses = conversion_ == nullptr;
-  panel.source = reinterpret_cast<const uint8_t*>(kSomewhere + (has_addresses ? panel.source_offset : 0));
-  panel.destination = reinterpret_cast<uint8_t*>(kSomewhere + (has_addresses ? panel.destination_offset : 0));
+  panel.source = reinterpret_cast<const uint8_t*>(kSomewhere + (has_addresses_ ? panel.source_offset : 0));
+  panel.destination =
+      reinterpret_cast<uint8_t*>(kSomewhere + (has_addresses_ ? panel.destination_offset : 0));
   const int64_t steps = panel.inner.count * panel.outer.count;
   shares_[conversion_ == nullptr ? leaf.way_of(panel) : conversion_->way_of(panel)] +=
       panel.rows * (panel.columns - panel.dropped) * panel.unit_bytes * steps;

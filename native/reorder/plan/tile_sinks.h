@@ -25,7 +25,8 @@ class TileSink {
   virtual void copy(int64_t s, int64_t d, int64_t count) = 0;
   virtual void clear(int64_t d, int64_t count) = 0;
 
-  // Tiles may be put together elsewhere first; null where they have no addresses.
+  // Panels have addresses of their own, so tiles may be put together in a buffer first.
+  virtual bool has_addresses() const { return false; }
   virtual const ByteSink* as_bytes() const { return nullptr; }
   // What comes is of no interest any more.
   virtual bool is_full() const { return false; }
@@ -41,6 +42,7 @@ class ByteSink final : public TileSink {
 
   const uint8_t* source() const { return source_; }
   uint8_t* destination() const { return destination_; }
+  bool has_addresses() const override { return true; }
   const ByteSink* as_bytes() const override { return this; }
 
   void move(Panel& panel, const Leaf& leaf) override;
@@ -126,15 +128,18 @@ using WayShares = std::map<Way, int64_t>;
 class WaySink final : public TileSink {
  public:
   // `conversion` may be null.
-  WaySink(const PanelConversion* conversion, WayShares& shares) : conversion_(conversion), shares_(shares) {}
+  WaySink(const PanelConversion* conversion, bool has_addresses, WayShares& shares)
+      : conversion_(conversion), has_addresses_(has_addresses), shares_(shares) {}
 
   void move(Panel& panel, const Leaf& leaf) override;
   void copy(int64_t s, int64_t d, int64_t count) override;
   void clear(int64_t d, int64_t count) override;
+  bool has_addresses() const override { return has_addresses_; }
   bool is_full() const override;
 
  private:
   const PanelConversion* conversion_;
+  bool has_addresses_;
   WayShares& shares_;
   int64_t panels_ = 0;
 };

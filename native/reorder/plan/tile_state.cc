@@ -97,23 +97,22 @@ class StateBuilder {
         valid = valid && index >= variable.valid_lo && index < variable.valid_hi;
       }
       Entry entry = list.entries[i];
-      if (are_rows && valid && written) {
-        for (size_t l = 0; l < nest_.lookups.size() && valid && written; ++l) {
-          if (!context_.looks_up[l]) continue;
-          const int64_t offset = nest_.lookups[l].at(position_.lookup_index[l] + list.looked_up[l][i]);
-          if (offset == kHole) {
-            valid = false;
-          } else if (offset == kSkip) {
-            written = false;
-          } else {
-            entry.source += offset * context_.element_bytes;
-          }
-        }
-      }
+      if (are_rows && valid && written) look_up(list, i, entry, valid, written);
       entry.has_source = valid;
       if (written) kept.push_back(entry);
     }
     return kept;
+  }
+
+  // Adds the offsets of the lookups that rows advance.
+  void look_up(const EdgeList& rows, size_t i, Entry& entry, bool& valid, bool& written) const {
+    for (size_t l = 0; l < nest_.lookups.size() && valid && written; ++l) {
+      if (!context_.looks_up[l]) continue;
+      const int64_t offset = nest_.lookups[l].at(position_.lookup_index[l] + rows.looked_up[l][i]);
+      valid = offset != kHole;
+      written = offset != kSkip;
+      if (valid && written) entry.source += offset * context_.element_bytes;
+    }
   }
 
   // Entries [first, last) follow each other on their own side.
@@ -263,7 +262,7 @@ class StateBuilder {
       if (goes_on(last) && runs[last].bytes < bytes) panel.rest_bytes = runs[last++].bytes;
       if (runs.size() == 1) panel.zero_bytes = zero_bytes;
       const Leaves& leaves = context_.leaves;
-      state_.panels.push_back({panel, context_.has_nibbles ? leaves.of_nibble_runs() : leaves.of_runs()});
+      state_.panels.push_back({panel, leaves.of_runs(context_.has_nibbles)});
       first = last;
     }
     if (zero_rows > 0 && runs.size() > 1)
@@ -289,7 +288,7 @@ class StateBuilder {
         panel.dropped == 0 && is_even(columns_, column, &Entry::destination, panel.column_stride);
     if (!has_even_columns) panel.column_at = list_columns(column);
     const Leaves& leaves = context_.leaves;
-    state_.panels.push_back({panel, context_.has_nibbles ? leaves.of_nibbles(panel) : leaves.of(panel)});
+    state_.panels.push_back({panel, leaves.of(panel, context_.has_nibbles)});
   }
 
   const int64_t* list_rows(const Run& row, int64_t zero_rows) {

@@ -1,7 +1,6 @@
 #include "reorder/plan/tile_walk.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "io/checked_math.h"
 #include "policy/thresholds.h"
@@ -144,7 +143,7 @@ void TileWalk::cut_segment(Segment& segment, size_t level, int64_t i, int64_t d,
   }
 }
 
-// Moves the indices by so many iterations of a loop.
+// Moves the indices by a number of iterations of a loop.
 void TileWalk::step(const Outer& outer, int64_t iterations) {
   const TileLoop& loop = outer.loop;
   if (loop.variable != kNone) position_.index[loop.variable] += iterations * loop.weight;
@@ -245,7 +244,7 @@ void TileWalk::run_tiles(const TileState& state, int64_t s, int64_t d, const Ste
       run_cut(state, s + o * outer.source, d + o * outer.destination, inner);
     return;
   }
-  if (const ByteSink* bytes = staged_sink(state)) return run_staged(*bytes, state, s, d, inner, outer);
+  if (is_staged(state)) return run_staged(state, s, d, inner, outer);
   if (state.panels.size() + state.zeros.size() == 1 || !sink_->shares_lines())
     return run_state(state, s, d, inner, outer);
   // Several panels share cache lines: all of them come before the steps go on.
@@ -260,31 +259,35 @@ void TileWalk::run_tiles(const TileState& state, int64_t s, int64_t d, const Ste
   }
 }
 
-// Null where tiles are not put together elsewhere first.
-const ByteSink* TileWalk::staged_sink(const TileState& state) const {
-  const bool is_staged = stores_ == Stores::kStreaming && state.scatters_columns &&
-                         state.span <= kMaxTileBytes && program_.context_.leaves.stream_lines != nullptr;
-  return is_staged ? sink_->as_bytes() : nullptr;
+bool TileWalk::is_staged(const TileState& state) const {
+  return stores_ == Stores::kStreaming && state.scatters_columns && state.span <= kMaxTileBytes &&
+         program_.context_.leaves.stream_lines != nullptr && sink_->has_addresses();
 }
 
 // Tiles are made in a buffer, one by one.
-void TileWalk::run_staged(const ByteSink& sink, const TileState& state, int64_t s, int64_t d,
-                          const Steps& inner, const Steps& outer) {
-  TILEWORK_WAY("program: tiles are staged and leave as lines");
-  TileSink* const before = std::exchange(sink_, nullptr);
+void TileWalk::run_staged(const TileState& state, int64_t s, int64_t d, const Steps& inner,
+                          const Steps& outer) {
+  TileSink* const sink = sink_;
+  const ByteSink* bytes = sink->as_bytes();
   stores_ = Stores::kCached;
   LineWriter lines(program_.context_.leaves.stream_lines);
   for (int64_t o = 0; o < outer.count; ++o) {
-    for (int64_t i = 0; i < inner.count; ++i) {
+    for (int64_t i = 0; i < inner.count && !sink->is_full(); ++i) {
+      const int64_t from = s + o * outer.source + i * inner.source;
       const int64_t to = d + o * outer.destination + i * inner.destination;
-      lines.put(sink.destination() + to, state.span, [&](uint8_t* buffer) {
-        ByteSink staged(sink.source(), buffer);
+      if (bytes == nullptr) {
+        run_state(state, from, 0, {}, {});
+        continue;
+      }
+      TILEWORK_WAY("program: tiles are staged and leave as lines");
+      lines.put(bytes->destination() + to, state.span, [&](uint8_t* buffer) {
+        ByteSink staged(bytes->source(), buffer);
         sink_ = &staged;
-        run_state(state, s + o * outer.source + i * inner.source, 0, {}, {});
+        run_state(state, from, 0, {}, {});
       });
     }
   }
-  sink_ = before;
+  sink_ = sink;
   stores_ = Stores::kStreaming;
 }
 
@@ -375,9 +378,8 @@ void TileWalk::run_columns(const PanelMove& move, const Panel& panel, Columns co
     part.column_at += columns.first;
   }
   const Leaves& leaves = program_.context_.leaves;
-  const Leaf leaf = part.columns == panel.columns   ? move.leaf
-                    : program_.context_.has_nibbles ? leaves.of_nibbles(part)
-                                                    : leaves.of(part);
+  const Leaf leaf =
+      part.columns == panel.columns ? move.leaf : leaves.of(part, program_.context_.has_nibbles);
   sink_->move(part, leaf);
 }
 

@@ -69,9 +69,8 @@ class TileWalk {
 
   void run_tiles(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer,
                  bool is_whole);
-  const ByteSink* staged_sink(const TileState& state) const;
-  void run_staged(const ByteSink& sink, const TileState& state, int64_t s, int64_t d, const Steps& inner,
-                  const Steps& outer);
+  bool is_staged(const TileState& state) const;
+  void run_staged(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer);
   void run_state(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer);
   Panel placed(const Panel& panel, int64_t s, int64_t d, const Steps& inner, const Steps& outer) const;
 

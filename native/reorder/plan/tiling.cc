@@ -164,28 +164,28 @@ class Tiler {
         chain.list.size() > 1 ? at_least(chain.wanted, kMaxListedBytes.over(2)) : chain.wanted;
     if (chain.bytes >= wanted && !is_uneven(chain)) chain.ended = true;
     if (chain.ended) return;
-    Loop* next = loop_at(chain.reach, chain.stride);
-    if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty()) next = sparse_columns();
-    if (next == nullptr && chain.owner == Owner::kColumns && !chain.list.empty())
-      next = columns_after_gap(chain);
-    if (next == nullptr || !can_look_up(chain, next->loop)) {
+    Loop* next = next_loop(chain);
+    if (next == nullptr || next->owner != Owner::kNobody || !can_take(chain, next->loop)) {
       chain.ended = true;
-      return;
-    }
-    // A guard that rows and columns share would cut the tile unit by unit.
-    const bool shares =
-        next->loop.variable != kNone && next->owner == Owner::kNobody &&
-        has_variable(chain.owner == Owner::kColumns ? tiling_.rows : tiling_.columns, next->loop.variable);
-    // Columns without a source become zeros one by one.
-    const bool has_holes = chain.owner == Owner::kColumns && next->loop.variable != kNone &&
-                           next->owner == Owner::kNobody && chain.direct >= kRegisterBytes;
-    if (shares || has_holes) {
-      chain.ended = true;
-    } else if (next->owner == Owner::kNobody) {
-      take(chain, *next);
     } else {
-      chain.ended = true;
+      take(chain, *next);
     }
+  }
+
+  Loop* next_loop(const Chain& chain) {
+    Loop* next = loop_at(chain.reach, chain.stride);
+    if (next != nullptr || chain.owner != Owner::kColumns) return next;
+    return chain.list.empty() ? sparse_columns() : columns_after_gap(chain);
+  }
+
+  bool can_take(const Chain& chain, const TileLoop& loop) const {
+    if (!can_look_up(chain, loop)) return false;
+    if (loop.variable == kNone) return true;
+    // A guard that rows and columns share would cut the tile unit by unit.
+    const bool are_columns = chain.owner == Owner::kColumns;
+    if (has_variable(are_columns ? tiling_.rows : tiling_.columns, loop.variable)) return false;
+    // Columns without a source become zeros one by one.
+    return !are_columns || chain.direct < kRegisterBytes;
   }
 
   // Only the state of a tile looks up, for its rows. Computed offsets do not repeat: each tile would have
