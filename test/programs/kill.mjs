@@ -17,6 +17,7 @@ import { open, save, tensor } from '../../dist/index.js'
 import { writeBtf } from '../../scripts/btf_file.mjs'
 import { generator, seededBytes } from '../../scripts/seeded.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { writeCheckpoint } from './checkpoint_file.mjs'
 import { DisturbedChild } from './disturb.mjs'
 
 const execute = promisify(execFile)
@@ -44,6 +45,7 @@ const SAVES = [
   { name: '20 MiB, reordered', mib: 20, layout: LAYOUT },
   { name: '20 MiB, reordered over its own input', mib: 20, layout: LAYOUT, isInPlace: true },
   { name: '20 MiB in 2,000 tensors, written again', mib: 20, tensors: 2000 },
+  { name: '20 MiB of a PyTorch checkpoint, as safetensors', mib: 20, tensors: 40, isCheckpoint: true },
   { name: '100 MiB, unchanged', mib: 100, whole: true },
   { name: '100 MiB, reordered', mib: 100, layout: LAYOUT },
 ]
@@ -151,10 +153,11 @@ function momentOfSave(milliseconds, isLate) {
 
 /** Old and new files differ in every block, so that a mixture equals neither. */
 function prepareSave(save) {
-  const setup = { folder: join(folder, 'save'), oldFile: join(folder, 'old.btf') }
+  const extension = save.isCheckpoint ? 'safetensors' : 'btf'
+  const setup = { folder: join(folder, 'save'), oldFile: join(folder, `old.${extension}`) }
   mkdirSync(setup.folder)
-  setup.target = join(setup.folder, 'target.btf')
-  const input = save.isInPlace ? setup.target : join(folder, 'input.btf')
+  setup.target = join(setup.folder, `target.${extension}`)
+  const input = save.isInPlace ? setup.target : join(folder, save.isCheckpoint ? 'input.pt' : 'input.btf')
   const source = save.isInPlace ? setup.oldFile : input
   writeTensors(source, save, 1)
   if (!save.isInPlace) writeTensors(setup.oldFile, save, 2)
@@ -164,10 +167,15 @@ function prepareSave(save) {
   return setup
 }
 
-function writeTensors(path, { mib, tensors = 1 }, seed) {
+function writeTensors(path, { mib, tensors = 1, isCheckpoint }, seed) {
   const plane = Math.max(1, Math.round((mib * MIB) / tensors / CHANNELS / 4))
   const shape = [1, CHANNELS, plane, 1]
   const bytes = seededBytes(4 * CHANNELS * plane, seed)
+  if (isCheckpoint) {
+    // The old file need not be safetensors: it only differs in every block.
+    writeCheckpoint(path, Array(tensors).fill({ rows: CHANNELS, columns: plane, bytes }))
+    return
+  }
   writeBtf(
     path,
     Array.from({ length: tensors }, () => ({ dtype: 'float32', shape, bytes })),

@@ -88,7 +88,7 @@ async function compare(tensor: AnyTensor | undefined, wanted: ExpectedTensor): P
 
 async function plain(value: PytorchValue | undefined): Promise<unknown> {
   if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('hex') }
-  if (value instanceof Set) return { set: [...value] }
+  if (value instanceof Set) return { set: [...value].sort() }
   if (typeof value === 'bigint') return { int: String(value) }
   if (typeof value === 'number' && !Number.isFinite(value)) {
     return { float: Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf' }
