@@ -273,11 +273,11 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
       : mapTensors(await changedElements(selected, format, options), (tensor) =>
           inWritableLayout(tensor, format, file.format),
         )
-  const content = mapTensors(tensors, (tensor) => computeOnDevice(tensor, options))
+  const computed = isUnchanged ? [] : mapTensors(tensors, (tensor) => computeOnDevice(tensor, options))
   const writeOptions = isUnchanged ? options : withMetadata(file, format, options)
   const byteLength = await write(
     output,
-    isUnchanged ? file : content,
+    isUnchanged ? file : computed,
     format.name as FormatName,
     writeOptions,
   )
@@ -289,7 +289,7 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
     undo: isReordered ? undoConversions({ path, format }, selected, options) : [],
     droppedNodes: isUnchanged ? 0 : nodesOf(file),
     losses,
-    ...(options.explain && { explanations: explanationsOf(isUnchanged ? [] : content) }),
+    ...(options.explain && { explanations: explanationsOf(computed) }),
   }
 }
 

@@ -22,13 +22,15 @@ export interface TensorExplanation {
  */
 export function explain(tensor: DenseTensor): TensorExplanation {
   const steps: Step[] = []
-  // Bases first. A chain of recipes has a limit, and each is one plan.
+  // A chain of recipes has a limit, and each is one plan.
   const open: StoredTensor[] = [asStored(checkOnlyDense(tensor, 'explain', 'are computed'))]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    steps.unshift(stepOf(next))
+    steps.push(stepOf(next))
     if (next instanceof FusedTensor) open.push(next.recipe.base)
     if (next instanceof JoinedTensor) for (const part of next.recipe.parts) open.push(part)
   }
+  // Bases run first.
+  steps.reverse()
   return {
     plans: steps.flatMap(({ plan }) => (plan === undefined ? [] : [plan])),
     text: steps.map(({ text }) => text).join('\n'),

@@ -42,6 +42,7 @@ export async function walkInfos(
     const type = cursor.u32()
     const start = cursor.u64()
     const byteLength = bytesOf(type, dims, place.path, typeAt)
+    if (!cursor.isLittleEndian) checkByteOrder(type, place.path, typeAt)
     const decoded = Number(exactSizeOf(dims).elements) * 4
     budget.demand(
       'totalBytes',
@@ -94,6 +95,14 @@ async function dimsAt(cursor: HeaderCursor, path: string): Promise<number[]> {
     dims.push(dim)
   }
   return dims
+}
+
+/** Writers of big-endian files swap scales of some block types and not of others, so codes and scales cannot be told. */
+function checkByteOrder(number: number, path: string, offset: number): void {
+  const type = DTYPE_BY_NUMBER.get(number)
+  if (!isBlockDtype(type)) return
+  const message = `${path} is ${type} in a big-endian file; the byte order of blocks is not defined there.`
+  throw new FileFault('ERR_UNSUPPORTED', message, offset)
 }
 
 /** Bytes of a tensor. @throws FileFault for an unknown type, rows that are no whole blocks, and sizes from 2^63 on */

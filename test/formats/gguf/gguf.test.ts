@@ -125,6 +125,18 @@ describe.skipIf(!hasFixtures)('files of gguf-py', () => {
     expect([...again.gguf.metadata].slice(2)).toEqual([...file.gguf.metadata].slice(2))
   })
 
+  it('refuses blocks in a big-endian file, and takes them in a little-endian one', async () => {
+    // 8 is q8_0: 32 elements in 34 bytes.
+    const infos = [{ name: 'a', dims: [32], type: 8, offset: 0 }]
+    const fields = { keys: [], infos, data: new Uint8Array(34) }
+    using file = await openGguf(ggufFile(fields))
+    expect(file.blocks('a').shape).toEqual([32])
+    const refused = ggufFile({ ...fields, isBigEndian: true })
+    const error = { code: 'ERR_UNSUPPORTED', message: expect.stringContaining('q8_0 in a big-endian file') }
+    await expect(open(refused)).rejects.toMatchObject(error)
+    expect(await check(refused)).toMatchObject([{ severity: 'error', ...error }])
+  })
+
   it.each([
     ['tiny.gguf', undefined],
     ['tiny_align_128.gguf', 128],
