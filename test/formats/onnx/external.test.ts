@@ -259,11 +259,11 @@ describe('tensors in attributes and subgraphs', () => {
 describe('a check of tensors in attributes', () => {
   const model = (...externals: Record<string, string>[]): string => {
     const path = join(folder, 'model', 'm.onnx')
-    const attributes = externals.map((external) => {
+    const nodes = externals.map((external, at) => {
       const value = joinBytes(field(1, 'value'), field(5, outside(external, 't')), int(20, 4))
-      return nodeProto({ attributes: [value] })
+      return nodeProto({ op: 'Constant', outputs: [`c${at}`], attributes: [value] })
     })
-    writeFileSync(path, modelProto({ nodes: attributes }))
+    writeFileSync(path, modelProto({ nodes }))
     return path
   }
   const location = 'w.bin'

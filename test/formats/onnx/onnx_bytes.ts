@@ -67,14 +67,24 @@ export interface NodeText {
   readonly inputs?: readonly string[]
   readonly outputs?: readonly string[]
   readonly attributes?: readonly Bytes[]
+  readonly op?: string
+  /** An operator of the domain `own` takes anything; its model imports it by `OWN_OPSET`. */
+  readonly domain?: 'own'
 }
 
-export const nodeProto = ({ inputs = [], outputs = [], attributes = [] }: NodeText): Bytes =>
+export const nodeProto = ({
+  inputs = [],
+  outputs = [],
+  attributes = [],
+  op = 'Identity',
+  domain,
+}: NodeText): Bytes =>
   join(
     ...inputs.map((name) => field(1, name)),
     ...outputs.map((name) => field(2, name)),
-    field(4, 'Identity'),
+    field(4, op),
     ...attributes.map((attribute) => field(5, attribute)),
+    domain === undefined ? [] : field(7, domain),
   )
 
 export interface GraphText {
@@ -107,6 +117,9 @@ export const modelProto = (graph: GraphText | Bytes, ...rest: readonly Bytes[]):
     field(8, int(2, 17)),
     ...rest,
   )
+
+/** A field of ModelProto that imports the domain `own`. */
+export const OWN_OPSET: Bytes = field(8, join(field(1, 'own'), int(2, 1)))
 
 /** A folder in memory: bytes by file name. */
 export type Folder = Record<string, Uint8Array>

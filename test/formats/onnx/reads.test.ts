@@ -35,12 +35,13 @@ async function readsOf(bytes: Bytes): Promise<ReadCounter> {
 
 const tensorType = field(1, join(int(1, 1), field(2, join(field(1, int(1, 2)), field(1, int(1, 64))))))
 
-/** A chain of nodes with attributes, initializers of one number, and a type for every value. */
+/** A chain of nodes with attributes that every operator takes, initializers of one number, and a type for every value. */
 function chain(): Bytes {
-  const alpha = field(5, join(field(1, 'alpha'), [0x15, 0, 0, 0x80, 0x3f], int(20, 1)))
+  const alpha = field(5, join(field(1, '__alpha'), [0x15, 0, 0, 0x80, 0x3f], int(20, 1)))
   const parts: Bytes[] = []
   for (let at = 0; at < NODES; at++) {
     const names = {
+      op: 'PRelu',
       inputs: [at === 0 ? 'x' : `block/value_${at - 1}`, `w_${at}`],
       outputs: [`block/value_${at}`],
     }

@@ -22,6 +22,7 @@ import {
   join,
   modelProto,
   nodeProto,
+  OWN_OPSET,
   raw,
   sha1,
   sparseProto,
@@ -59,11 +60,12 @@ describe('external data', () => {
   it('moves large initializers and keeps all other bytes', async () => {
     const [small, large, last] = [bytes(3), bytes(100, 7), bytes(70, 9)]
     // Of an own domain: the types of its values do not follow.
-    const nodes = [join(nodeProto({ inputs: ['large'], outputs: ['o'] }), field(7, 'own'))]
+    const nodes = [nodeProto({ inputs: ['large'], outputs: ['o'], domain: 'own' })]
     const unknown = field(900, 'future')
     const model = (a: Bytes, b: Bytes): Bytes =>
       modelProto(
         { nodes, initializers: [initializer('small', small), join(a, unknown), b], outputs: ['o'] },
+        OWN_OPSET,
         unknown,
       )
     await outside(model(initializer('large', large), initializer('last', last)), { threshold: 64 })

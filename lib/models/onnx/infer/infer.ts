@@ -44,6 +44,8 @@ interface InferOptions {
   readonly hasOldInitializers?: boolean
   /** Whether the declared shape of a value is not used; of a subgraph also for inputs. */
   readonly isOpen?: (graph: Graph, name: string) => boolean
+  /** Is called for each node when its inputs are known, for one of a subgraph or function at each visit. */
+  readonly visit?: (node: NodeView, outputs: readonly (Known | undefined)[]) => void
 }
 
 /**
@@ -56,13 +58,21 @@ export function inferTypes(model: OnnxModel): ReadonlyMap<string, ValueType> {
   return inferModel(model).types.get(model.graph)!
 }
 
-/** Types of the main graph and its subgraphs. @param isOpen - see `InferOptions` */
+/** Types of the main graph and its subgraphs; see `InferOptions` for the functions. */
 export function inferModel(
   { graph, functions, opsetImports: opsets, irVersion }: OnnxModel,
-  isOpen?: (graph: Graph, name: string) => boolean,
+  isOpen?: InferOptions['isOpen'],
+  visit?: InferOptions['visit'],
 ): Inference {
   const hasOldInitializers = Number(irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
-  return inferGraph({ graph, functions, opsets, hasOldInitializers, ...(isOpen && { isOpen }) })
+  return inferGraph({
+    graph,
+    functions,
+    opsets,
+    hasOldInitializers,
+    ...(isOpen && { isOpen }),
+    ...(visit && { visit }),
+  })
 }
 
 function inferGraph(options: InferOptions): Inference {
@@ -96,6 +106,7 @@ class InferenceRun implements Inference {
   readonly #main: Graph
   readonly #hasOldInitializers: boolean
   readonly #isOpen: (graph: Graph, name: string) => boolean
+  readonly #visit: InferOptions['visit']
   /** Functions that are being inferred: one that calls itself is not followed. */
   readonly #open = new Set<ModelFunction>()
   readonly #orders = new Map<Graph | ModelFunction, readonly Node[]>()
@@ -103,7 +114,8 @@ class InferenceRun implements Inference {
   #visits = 0
   #nesting = 0
 
-  constructor({ graph, functions, hasOldInitializers = false, isOpen = () => false }: InferOptions) {
+  constructor({ graph, functions, hasOldInitializers = false, isOpen = () => false, visit }: InferOptions) {
+    this.#visit = visit
     this.#main = graph
     this.#hasOldInitializers = hasOldInitializers
     this.#isOpen = isOpen
@@ -199,6 +211,7 @@ class InferenceRun implements Inference {
     for (const node of nodes) {
       const view = new NodeView(node, context)
       const outputs = this.#outputsOf(view)
+      this.#visit?.(view, outputs)
       for (const [at, name] of view.outputs.entries()) if (name !== '') note(name, outputs[at])
     }
     this.#nesting -= 1

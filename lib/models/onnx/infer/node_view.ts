@@ -154,7 +154,9 @@ export class NodeView {
   constant(): Known | undefined {
     if (this.opType !== 'Constant') return undefined
     const tensor = readOrNone(() => constantOf(this.node, (name) => this.attribute(name)))
-    return tensor && knownOfTensor(tensor)
+    const known = tensor && knownOfTensor(tensor)
+    // A sparse value is stored in fewer bytes; the output of the node is dense.
+    return known?.type.kind === 'sparse' ? { ...known, type: { ...known.type, kind: 'tensor' } } : known
   }
 }
 

@@ -21,7 +21,7 @@ function model(declared: ValueType): OnnxModel {
 }
 
 describe('types that contradict their node', () => {
-  it('are errors for another element type, and warnings for another shape', async () => {
+  it('are errors for another element type and another shape', async () => {
     const bytes = await serialize(model(type('int64', 'N', 4)))
     expect(await check(bytes, { level: 'strict' })).toMatchObject([
       {
@@ -35,7 +35,7 @@ describe('types that contradict their node', () => {
     expect(await check(bytes)).toEqual([])
     const [found] = await check(await serialize(model(type('float32', 'N', 5))), { level: 'strict' })
     const message = '"y" is declared as float32 [N, 5]; float32 [N, 4] follows from its node.'
-    expect(found).toMatchObject({ severity: 'warning', message })
+    expect(found).toMatchObject({ severity: 'error', message })
   })
 
   it.each([
@@ -77,8 +77,18 @@ describe('types that contradict their node', () => {
     const made = OnnxModel.create({ opset: 21 })
     made.graph.addInput('x', type('float32', 'N', 4))
     made.graph.setInitializer('c', tensor([true], { dtype: 'bool', shape: [] }))
-    const branch = { type: 'GRAPH', value: inner } as const
-    const attributes = { note: { type: 'INT', value: 1 }, then_branch: branch } as const
+    const other = Graph.create('other')
+    other.addNode({
+      opType: 'Cast',
+      inputs: ['x'],
+      outputs: ['q'],
+      attributes: { to: { type: 'INT', value: 7 } },
+    })
+    other.addOutput('q', type('int64', 'N', 4))
+    const attributes = {
+      else_branch: { type: 'GRAPH', value: other },
+      then_branch: { type: 'GRAPH', value: inner },
+    } as const
     made.graph.addNode({ opType: 'If', inputs: ['c'], outputs: ['z'], attributes })
     made.graph.addOutput('z', { kind: 'tensor', dtype: 'int64', shape: ['N', 4] })
     const found = await check(await serialize(made), { level: 'strict' })

@@ -18,6 +18,7 @@ import {
   join,
   modelProto,
   nodeProto,
+  OWN_OPSET,
   raw,
   tensorProto,
   varint,
@@ -31,7 +32,7 @@ const attribute = (name: string, type: number, value: Bytes): Bytes =>
   join(field(1, name), value, int(20, type))
 /** A node of an operator whose types nobody knows. */
 const ownNode = (inputs: readonly string[], output: string): Bytes =>
-  join(nodeProto({ inputs, outputs: [output] }), field(7, 'own'))
+  nodeProto({ inputs, outputs: [output], domain: 'own' })
 const body = (graph: Bytes): Bytes => attribute('body', 5, field(6, graph))
 
 const graphOf = ({ onnx }: OpenFile): Graph => onnx!.graph
@@ -59,19 +60,19 @@ describe('removeUnused', () => {
       nodeProto({ inputs: ['a'], outputs: ['b'] }),
       nodeProto({ inputs: ['w'], outputs: ['taken'] }),
       nodeProto({ inputs: ['w'], outputs: ['lost'] }),
-      nodeProto({ outputs: ['y', ''], attributes: [body(inner)] }),
+      nodeProto({ outputs: ['y', ''], attributes: [body(inner)], domain: 'own' }),
     ]
     const info = field(13, field(1, 'a'))
     const graph = join(
       graphProto({
         nodes,
-        initializers: [one('w', 1), one('v', 1), one('x', 2)],
+        initializers: [one('w', 1), one('v', 1), float('x', 2)],
         inputs: ['x'],
         outputs: ['y'],
       }),
       info,
     )
-    using file = await open(modelProto(graph))
+    using file = await open(modelProto(graph, OWN_OPSET))
     expect(removeUnused(graphOf(file))).toEqual({ nodes: 4, initializers: 2 })
     using saved = await reopened(file)
     expect(outputsOf(graphOf(saved))).toEqual(['taken', 'y', ''])
@@ -104,7 +105,7 @@ describe('constants', () => {
   ]
 
   it('convert to initializers and back to nodes', async () => {
-    using file = await open(modelProto({ nodes, outputs: ['y'] }))
+    using file = await open(modelProto({ nodes, outputs: ['y'] }, OWN_OPSET))
     expect(constantsToInitializers(graphOf(file))).toBe(3)
     using saved = await reopened(file)
     expect(outputsOf(graphOf(saved))).toEqual(['s', 'y'])
@@ -159,14 +160,14 @@ describe('deduplicateInitializers', () => {
   it('compares bits, and keeps inputs and outputs', async () => {
     const inner = graphProto({ nodes: [nodeProto({ inputs: ['b'], outputs: ['in'] })], outputs: ['in'] })
     const initializers = [
-      ...[one('a', 1, 2), one('b', 1, 2), one('out', 1, 2), one('x', 1, 2), one('c', 1, 3)],
+      ...[float('a', 1), float('b', 1), float('out', 1), float('x', 1), float('c', 3)],
       ...[float('zero', 0), float('minus', -0), float('nan', Number.NaN), float('nan2', Number.NaN)],
     ]
     const nodes = [
       ownNode(['b', 'c', 'zero', 'minus', 'nan', 'nan2', 'x'], 'y'),
-      nodeProto({ outputs: ['z'], attributes: [body(inner)] }),
+      nodeProto({ outputs: ['z'], attributes: [body(inner)], domain: 'own' }),
     ]
-    const model = modelProto({ nodes, initializers, inputs: ['x'], outputs: ['y', 'out', 'z'] })
+    const model = modelProto({ nodes, initializers, inputs: ['x'], outputs: ['y', 'out', 'z'] }, OWN_OPSET)
     using file = await open(model)
     expect(await deduplicateInitializers(graphOf(file))).toBe(2)
     using saved = await reopened(file)

@@ -1,0 +1,504 @@
+/** Models that onnx.checker or onnxruntime refuse, each with the finding of a strict check; and their neighbours, which have none. */
+import { describe, expect, it } from 'vitest'
+import { check } from '../../../../lib/index.js'
+import { type Bytes, field, int, join, tensorProto } from '../../../formats/onnx/onnx_bytes.js'
+
+interface NodeText {
+  readonly op?: string
+  readonly inputs?: readonly string[]
+  readonly outputs?: readonly string[]
+  readonly attributes?: readonly Bytes[]
+  readonly domain?: string
+  readonly name?: string
+}
+
+const node = ({
+  op = 'Abs',
+  inputs = ['x'],
+  outputs = ['y'],
+  attributes = [],
+  domain,
+  name,
+}: NodeText = {}): Bytes =>
+  join(
+    ...inputs.map((each) => field(1, each)),
+    ...outputs.map((each) => field(2, each)),
+    name === undefined ? [] : field(3, name),
+    field(4, op),
+    ...attributes.map((each) => field(5, each)),
+    domain === undefined ? [] : field(7, domain),
+  )
+
+const FLOAT = 1
+const INT32 = 6
+const INT64 = 7
+const BOOL = 9
+
+/** A value of a type and shape. */
+const value = (name: string, type = FLOAT, dims: readonly (number | string)[] = [2]): Bytes =>
+  join(
+    field(1, name),
+    field(2, field(1, join(int(1, type), field(2, join(...dims.map((dim) => field(1, dimOf(dim)))))))),
+  )
+const dimOf = (dim: number | string): Bytes => (typeof dim === 'number' ? int(1, dim) : field(2, dim))
+
+const intAttribute = (name: string, number: number): Bytes => join(field(1, name), int(3, number), int(20, 2))
+const intsAttribute = (name: string, ...numbers: number[]): Bytes =>
+  join(field(1, name), ...numbers.map((number) => int(8, number)), int(20, 7))
+const textAttribute = (name: string, text: string): Bytes => join(field(1, name), field(4, text), int(20, 3))
+const floatAttribute = (name: string): Bytes => join(field(1, name), [0x15, 0, 0, 0, 0x3f], int(20, 1))
+const graphAttribute = (name: string, graph: Bytes): Bytes =>
+  join(field(1, name), field(6, graph), int(20, 5))
+const tensorAttribute = (name: string): Bytes =>
+  join(
+    field(1, name),
+    field(5, tensorProto({ dims: [1], type: FLOAT, values: field(9, [0, 0, 0, 0]) })),
+    int(20, 4),
+  )
+
+interface GraphText {
+  readonly nodes?: readonly Bytes[]
+  readonly inputs?: readonly Bytes[]
+  readonly outputs?: readonly Bytes[]
+  readonly initializers?: readonly Bytes[]
+  readonly name?: string
+}
+
+const graphOf = ({
+  nodes = [node()],
+  inputs = [value('x')],
+  outputs = [value('y')],
+  initializers = [],
+  name = 'g',
+}: GraphText): Bytes =>
+  join(
+    ...nodes.map((each) => field(1, each)),
+    field(2, name),
+    ...initializers.map((each) => field(5, each)),
+    ...inputs.map((each) => field(11, each)),
+    ...outputs.map((each) => field(12, each)),
+  )
+
+interface ModelText extends GraphText {
+  readonly ir?: number | undefined
+  /** Versions by domain. */
+  readonly opsets?: readonly (readonly [string, number])[]
+  readonly rest?: readonly Bytes[]
+}
+
+const modelOf = ({ ir = 8, opsets = [['', 17]], rest = [], ...graph }: ModelText): Bytes =>
+  join(
+    ir === 0 ? [] : int(1, ir),
+    field(7, graphOf(graph)),
+    ...opsets.map(([domain, version]) =>
+      field(8, join(domain === '' ? [] : field(1, domain), int(2, version))),
+    ),
+    ...rest,
+  )
+
+const functionOf = (nodes: readonly Bytes[], opset: number | undefined = 17, outputs = ['b']): Bytes =>
+  field(
+    25,
+    join(
+      field(1, 'f'),
+      field(4, 'a'),
+      ...outputs.map((output) => field(5, output)),
+      ...nodes.map((each) => field(7, each)),
+      opset === 0 ? [] : field(9, int(2, opset)),
+      field(10, 'd'),
+    ),
+  )
+const call = node({ op: 'f', domain: 'd' })
+const opsets = [
+  ['', 17],
+  ['d', 1],
+] as const
+
+const strict = (model: ModelText) => check(modelOf(model), { level: 'strict' })
+const errorsOf = async (model: ModelText): Promise<string[]> =>
+  (await strict(model)).flatMap(({ severity, message }) => (severity === 'error' ? [message] : []))
+
+const cond = value('c', BOOL, [])
+const branch = (...nodes: Bytes[]): Bytes => graphOf({ nodes, inputs: [], outputs: [value('z')] })
+const If = (body: Bytes): Bytes =>
+  node({
+    op: 'If',
+    inputs: ['c'],
+    outputs: ['o'],
+    attributes: [graphAttribute('then_branch', body), graphAttribute('else_branch', body)],
+  })
+const inIf = (body: Bytes, first: Bytes[] = []): ModelText => ({
+  nodes: [...first, If(body)],
+  inputs: [value('x'), cond],
+  outputs: [value('o')],
+})
+const conv = (...dims: readonly (readonly number[])[]): ModelText => ({
+  nodes: [node({ op: 'Conv', inputs: ['x', 'w'] })],
+  inputs: [value('x', FLOAT, dims[0]), value('w', FLOAT, dims[1])],
+  outputs: [value('y', FLOAT, ['a', 'b', 'c', 'd'])],
+})
+const matmul = (left: readonly (number | string)[], right: readonly (number | string)[]): ModelText => ({
+  nodes: [node({ op: 'MatMul', inputs: ['x', 'w'] })],
+  inputs: [value('x', FLOAT, left), value('w', FLOAT, right)],
+  outputs: [value('y', FLOAT, ['a', 'b'])],
+})
+const add = (one: number, other: number): ModelText => ({
+  nodes: [node({ op: 'Add', inputs: ['x', 'w'] })],
+  inputs: [value('x', one), value('w', other)],
+  outputs: [value('y', one)],
+})
+const initializer = (name: string): Bytes =>
+  tensorProto({ dims: [2], type: FLOAT, name, values: field(9, Array(8).fill(0)) })
+
+describe('a strict check refuses', () => {
+  it.each<[string, ModelText, string]>([
+    ['a model without operator sets', { opsets: [] }, 'The model imports no operator set'],
+    ['a domain that is not imported', { nodes: [node({ op: 'Foo', domain: 'my' })] }, 'of the domain "my"'],
+    ['version 0 of an operator set', { opsets: [['', 0]] }, 'not in version 0 of ONNX, only from version 1'],
+    ['an unknown operator', { nodes: [node({ op: 'Foo' })] }, 'is not an operator of ONNX'],
+    ['an operator of a later version', { nodes: [node({ op: 'Gelu' })] }, 'only from version 20 on'],
+    [
+      'a deprecated operator',
+      { nodes: [node({ op: 'Upsample', inputs: ['x', 'x'] })] },
+      'is deprecated since version 10',
+    ],
+    ['IR version 99', { ir: 99 }, 'ir_version is 99; it must be 3 to 14'],
+    ['IR version 2', { ir: 2 }, 'ir_version is 2'],
+    ['no IR version', { ir: 0 }, 'ir_version is missing'],
+    ['a version of more than 32 bits', { opsets: [['', 2 ** 40]] }, 'it must be at most 2147483647'],
+    [
+      'an axis of Softmax from version 11 on',
+      { nodes: [node({ op: 'Softmax', attributes: [intAttribute('axis', 9)] })], opsets: [['', 11]] },
+      'has the axis 9',
+    ],
+    [
+      'a scalar as the shape of a Reshape',
+      {
+        nodes: [node({ op: 'Reshape', inputs: ['x', 's'] })],
+        inputs: [value('x'), value('s', INT64, [])],
+        outputs: [value('y', FLOAT, ['n'])],
+        opsets: [['', 14]],
+      },
+      'has the rank 0 for input 1',
+    ],
+    [
+      'a Squeeze of an axis that is not there',
+      {
+        nodes: [node({ op: 'Squeeze', inputs: ['x', 'a'] })],
+        initializers: [
+          tensorProto({ dims: [1], type: INT64, name: 'a', values: field(9, [1, 0, 0, 0, 0, 0, 0, 0]) }),
+        ],
+      },
+      'has the axis 1',
+    ],
+    ['a graph without a name', { name: '' }, 'graph has no name'],
+    [
+      'the same metadata key twice',
+      { rest: [field(14, field(1, 'k')), field(14, field(1, 'k'))] },
+      'has the key "k" twice',
+    ],
+    ['a node without an operator', { nodes: [node({ op: '' })] }, 'has no op_type'],
+    [
+      'an unknown attribute',
+      { nodes: [node({ attributes: [intAttribute('foo', 3)] })] },
+      'no attribute "foo" in version 13',
+    ],
+    [
+      'an attribute of another type',
+      { nodes: [node({ op: 'LeakyRelu', attributes: [textAttribute('alpha', 'a')] })] },
+      'has the type STRING in the attribute "alpha", which is FLOAT',
+    ],
+    [
+      'an attribute without its value',
+      {
+        nodes: [node({ op: 'Constant', inputs: [], attributes: [join(field(1, 'value'), int(20, 4))] })],
+        inputs: [],
+      },
+      'has no value in the attribute "value"',
+    ],
+    [
+      'an attribute without a type',
+      { nodes: [node({ op: 'LeakyRelu', attributes: [field(1, 'alpha')] })] },
+      'without a type',
+    ],
+    [
+      'an attribute twice',
+      { nodes: [node({ op: 'LeakyRelu', attributes: [floatAttribute('alpha'), floatAttribute('alpha')] })] },
+      'has the attribute "alpha" twice',
+    ],
+    [
+      'an attribute with two values',
+      { nodes: [node({ op: 'LeakyRelu', attributes: [join(floatAttribute('alpha'), int(3, 1))] })] },
+      'has more than one value in the attribute "alpha"',
+    ],
+    [
+      'a missing attribute',
+      { nodes: [node({ op: 'Concat', inputs: ['x', 'x'] })], outputs: [value('y', FLOAT, [4])] },
+      'lacks the attribute "axis"',
+    ],
+    ['too many inputs', { nodes: [node({ inputs: ['x', 'x'] })] }, 'has 2 inputs; it takes 1'],
+    ['too few inputs', { nodes: [node({ op: 'Add' })] }, 'has 1 inputs; it takes 2'],
+    [
+      'an omitted input that is needed',
+      { nodes: [node({ op: 'Add', inputs: ['x', ''] })] },
+      'has an empty name for input 1',
+    ],
+    ['too many outputs', { nodes: [node({ outputs: ['y', 'z'] })] }, 'has 2 outputs; it takes 1'],
+    [
+      'a Constant without a value',
+      { nodes: [node({ op: 'Constant', inputs: [] })], inputs: [] },
+      'has 0 values; it takes exactly one',
+    ],
+    [
+      'a Constant with two values',
+      {
+        nodes: [
+          node({
+            op: 'Constant',
+            inputs: [],
+            attributes: [floatAttribute('value_float'), tensorAttribute('value')],
+          }),
+        ],
+        inputs: [],
+      },
+      'has 2 values',
+    ],
+    [
+      'two nodes of one name',
+      { nodes: [node({ outputs: ['a'], name: 'n' }), node({ inputs: ['a'], name: 'n' })] },
+      'has the name "n", as another node',
+    ],
+    [
+      'an initializer that is no input below IR version 4',
+      {
+        ir: 3,
+        opsets: [['', 8]],
+        nodes: [node({ op: 'Add', inputs: ['x', 'w'] })],
+        initializers: [initializer('w')],
+      },
+      'The initializer "w" of graph is no input',
+    ],
+    [
+      'a function that reads what it does not have',
+      {
+        nodes: [call],
+        opsets,
+        rest: [functionOf([node({ op: 'Add', inputs: ['a', 'zz'], outputs: ['b'] })])],
+      },
+      '"zz"',
+    ],
+    [
+      'a call with too many inputs',
+      {
+        nodes: [node({ op: 'f', domain: 'd', inputs: ['x', 'x'] })],
+        opsets,
+        rest: [functionOf([node({ inputs: ['a'], outputs: ['b'] })])],
+      },
+      'its function takes 1',
+    ],
+    [
+      'a function without operator sets',
+      { nodes: [call], opsets, rest: [functionOf([node({ inputs: ['a'], outputs: ['b'] })], 0)] },
+      'functions[0].node[0] (Abs) is of the domain ""',
+    ],
+    [
+      'a function whose operator has another meaning',
+      {
+        nodes: [call],
+        opsets,
+        rest: [functionOf([node({ op: 'Softmax', inputs: ['a'], outputs: ['b'] })], 12)],
+      },
+      'differs between version 12',
+    ],
+    [
+      'an output twice in a function',
+      {
+        nodes: [call],
+        opsets,
+        rest: [functionOf([node({ inputs: ['a'], outputs: ['b'] })], 17, ['b', 'b'])],
+      },
+      'has the output "b" twice',
+    ],
+    [
+      'an unknown attribute in a subgraph',
+      inIf(branch(node({ outputs: ['z'], attributes: [intAttribute('foo', 1)] }))),
+      'graph.node[0].attribute[0].g.node[0] (Abs) has no attribute',
+    ],
+    [
+      'an element type that the operator does not take',
+      { nodes: [node({ op: 'Sin' })], inputs: [value('x', INT32)], outputs: [value('y', INT32)] },
+      'does not take the type int32 for input 0',
+    ],
+    ['two types for one variable', add(FLOAT, INT64), 'has the type int64 for input 1, where T is float32'],
+    [
+      'an output of another type',
+      { outputs: [value('y', INT64)] },
+      '"y" is declared as int64 [2]; float32 [2] follows',
+    ],
+    [
+      'an output of another size',
+      { outputs: [value('y', FLOAT, [3])] },
+      '"y" is declared as float32 [3]; float32 [2] follows',
+    ],
+    ['matrices that do not fit', matmul([2, 3], [4, 5]), 'cannot multiply [2, 3] by [4, 5]'],
+    [
+      'shapes that cannot be broadcast',
+      { ...add(FLOAT, FLOAT), inputs: [value('x'), value('w', FLOAT, [3])] },
+      'cannot broadcast the shapes [2], [3]',
+    ],
+    [
+      'a window with other axes',
+      conv([1, 3, 5, 5], [2, 3, 1]),
+      'has 1 spatial axes in input 1, and 2 in input 0',
+    ],
+    [
+      'a Transpose with an axis twice',
+      {
+        nodes: [node({ op: 'Transpose', attributes: [intsAttribute('perm', 0, 0)] })],
+        inputs: [value('x', FLOAT, [2, 2])],
+        outputs: [value('y', FLOAT, [2, 2])],
+      },
+      'has the perm [0, 0]',
+    ],
+    [
+      'an axis beyond the rank',
+      { nodes: [node({ op: 'Softmax', attributes: [intAttribute('axis', 1)] })] },
+      'has the axis 1; the rank is 1',
+    ],
+  ])('%s', async (_, model, message) => {
+    expect(await errorsOf(model)).toEqual(expect.arrayContaining([expect.stringContaining(message)]))
+    // These rules are those of readers that run models; whoever looks at tensors need not know them.
+    expect((await check(modelOf(model))).filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+})
+
+describe('a strict check has no finding on', () => {
+  it.each<[string, ModelText]>([
+    ['a plain model', {}],
+    ['the oldest and the newest IR version', { ir: 3, opsets: [['', 8]] }],
+    ['the newest IR version', { ir: 14 }],
+    ['operator sets that readers may not know yet', { opsets: [['', 99]] }],
+    [
+      'version 0 of a domain that no node has',
+      {
+        opsets: [
+          ['', 17],
+          ['my', 0],
+        ],
+      },
+    ],
+    [
+      'an axis beyond the rank, which early readers do not look at',
+      { nodes: [node({ op: 'Softmax', attributes: [intAttribute('axis', 9)] })], opsets: [['', 10]] },
+    ],
+    [
+      'a scalar as the shape of an early Reshape',
+      {
+        nodes: [node({ op: 'Reshape', inputs: ['x', 's'] })],
+        inputs: [value('x'), value('s', INT64, [])],
+        outputs: [value('y', FLOAT, ['n'])],
+        opsets: [['', 13]],
+      },
+    ],
+    [
+      'a Squeeze of an axis that is not there, below version 13',
+      { nodes: [node({ op: 'Squeeze', attributes: [intsAttribute('axes', 1)] })], opsets: [['', 12]] },
+    ],
+    [
+      'the first output of a Split omitted',
+      { nodes: [node({ op: 'Split', outputs: ['', 'y'] })], outputs: [value('y', FLOAT, [1])] },
+    ],
+    [
+      'an unknown operator of a domain with previews',
+      { nodes: [node({ op: 'Foo', domain: 'ai.onnx.preview' })], opsets: [['ai.onnx.preview', 1]] },
+    ],
+    ['the long name of the domain of ONNX', { opsets: [['ai.onnx', 17]] }],
+    [
+      'operators of other domains',
+      {
+        nodes: [node({ op: 'Foo', domain: 'my', inputs: ['x', 'x'], attributes: [intAttribute('any', 1)] })],
+        opsets: [['my', 1]],
+      },
+    ],
+    ['an attribute with two underscores', { nodes: [node({ attributes: [intAttribute('__hint', 1)] })] }],
+    [
+      'an omitted optional input',
+      { nodes: [node({ op: 'Clip', inputs: ['x', '', 'm'] })], inputs: [value('x'), value('m', FLOAT, [])] },
+    ],
+    ['a Constant of sparse values, which is dense for its users', sparseConstant()],
+    [
+      'an initializer that is an input below IR version 4',
+      {
+        ir: 3,
+        opsets: [['', 8]],
+        nodes: [node({ op: 'Add', inputs: ['x', 'w'] })],
+        inputs: [value('x'), value('w')],
+        initializers: [initializer('w')],
+      },
+    ],
+    ['nodes without names', { nodes: [node({ outputs: ['a'] }), node({ inputs: ['a'] })] }],
+    [
+      'a node of a subgraph with the name of an outer one',
+      inIf(branch(node({ inputs: ['a'], outputs: ['z'], name: 'n' })), [node({ outputs: ['a'], name: 'n' })]),
+    ],
+    [
+      'a function whose operator means the same',
+      {
+        nodes: [call],
+        opsets,
+        rest: [functionOf([node({ op: 'Softmax', inputs: ['a'], outputs: ['b'] })], 13)],
+      },
+    ],
+    [
+      'an operator before its deprecation',
+      {
+        nodes: [node({ op: 'Upsample', inputs: ['x', 's'] })],
+        inputs: [value('x'), value('s', FLOAT, [1])],
+        opsets: [['', 9]],
+      },
+    ],
+    ['names of dimensions that may be equal', matmul([2, 'k'], ['n', 5])],
+    ['matrices that fit', matmul([2, 3], [3, 5])],
+    ['two inputs of one type', add(INT64, INT64)],
+    ['a window that fits', conv([1, 3, 5, 5], [2, 3, 1, 1])],
+  ])('%s', async (_, model) => {
+    expect(await strict(model)).toEqual([])
+  })
+
+  it.each<[string, ModelText]>([
+    ['an operator of whose shapes readers infer nothing', { ir: 3, opsets: [['', 1]] }],
+    [
+      'a shape that depends on data',
+      {
+        nodes: [node({ op: 'HannWindow' })],
+        inputs: [value('x', INT64, [])],
+        outputs: [value('y', FLOAT, [2, 2])],
+      },
+    ],
+  ])('another declared shape, but warns: %s', async (_, model) => {
+    const findings = await strict({ outputs: [value('y', FLOAT, [3])], ...model })
+    expect(findings).toMatchObject([{ severity: 'warning', message: expect.stringContaining('follows') }])
+  })
+
+  it('one opset that is imported twice, but warns', async () => {
+    const findings = await strict({
+      opsets: [
+        ['', 17],
+        ['', 17],
+      ],
+    })
+    expect(findings).toMatchObject([{ severity: 'warning', code: 'ERR_DUPLICATE', path: 'opset_import[1]' }])
+  })
+})
+
+function sparseConstant(): ModelText {
+  const values = tensorProto({ dims: [1], type: FLOAT, name: 'v', values: field(9, [0, 0, 0, 0]) })
+  const indices = tensorProto({ dims: [1], type: INT64, values: field(9, Array(8).fill(0)) })
+  const sparse = join(field(1, values), field(2, indices), int(3, 2))
+  const attribute = join(field(1, 'sparse_value'), field(22, sparse), int(20, 11))
+  const nodes = [
+    node({ op: 'Constant', inputs: [], outputs: ['k'], attributes: [attribute] }),
+    node({ op: 'Add', inputs: ['x', 'k'] }),
+  ]
+  return { nodes }
+}
