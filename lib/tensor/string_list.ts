@@ -4,6 +4,7 @@ import { TileworkError } from '../errors.js'
 import { isWellFormed } from '../utf8.js'
 import { valueText } from '../value_text.js'
 import { BaseTensor } from './base_tensor.js'
+import { decodeStrings } from './decode_strings.js'
 import { checkShape, sizeExactOf } from './shape.js'
 import type { StringTensor } from './tensor.js'
 
@@ -65,15 +66,7 @@ class StringList extends BaseTensor implements StringTensor {
 
   /** @throws TileworkError ERR_DTYPE for a string that is not UTF-8 */
   async strings(): Promise<readonly string[]> {
-    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-    return this.#bytes.map((bytes, at) => {
-      try {
-        return decoder.decode(bytes)
-      } catch (cause) {
-        const message = `string ${at} of tensor ${valueText(this.name)} is not valid UTF-8; rawStrings() returns its bytes.`
-        throw new TileworkError('ERR_DTYPE', message, { cause })
-      }
-    })
+    return decodeStrings(this.#bytes, this.name)
   }
 
   async rawStrings(): Promise<readonly Uint8Array[]> {

@@ -7,6 +7,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import { TileworkError } from '../../errors.js'
 import { BaseTensor } from '../../tensor/base_tensor.js'
+import { decodeStrings } from '../../tensor/decode_strings.js'
 import { eachRawString } from '../../tensor/raw_strings.js'
 import type { StringTensor } from '../../tensor/tensor.js'
 import type { ItemType } from './descr.js'
@@ -43,8 +44,8 @@ export class FixedStringTensor extends BaseTensor implements StringTensor {
 
   /** Decodes byte items as UTF-8. @throws TileworkError ERR_DTYPE for an item that is not valid text */
   async strings(): Promise<readonly string[]> {
-    const isText = this.#init.type.kind === 'text'
-    return this.#items((item, index) => (isText ? this.#text(item, index) : utf8Of(item, index)))
+    if (this.#init.type.kind === 'bytes') return decodeStrings(await this.rawStrings(), this.name)
+    return this.#items((item, index) => this.#text(item, index))
   }
 
   /** Text items are converted to UTF-8. */
@@ -137,16 +138,6 @@ function codePointsOf(item: Uint8Array, isLittleEndian: boolean): number[] {
   for (let at = 0; at < item.byteLength; at += 4) codes.push(view.getUint32(at, isLittleEndian))
   while (codes.at(-1) === 0) codes.pop()
   return codes
-}
-
-function utf8Of(item: Uint8Array, index: number): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(item)
-  } catch (cause) {
-    throw new TileworkError('ERR_DTYPE', `Item ${index} is not valid UTF-8; rawStrings() gives its bytes.`, {
-      cause,
-    })
-  }
 }
 
 /** Byte offset of the first invalid code point; -1 where all are valid. */

@@ -1,9 +1,10 @@
 /** String tensors of TFLite: a count, the offsets of the texts and their end, then the texts, all from the start of the buffer. */
 import type { ByteSource } from '../../bytes/source.js'
-import { TileworkError } from '../../errors.js'
 import { BaseTensor, NO_METADATA } from '../../tensor/base_tensor.js'
+import { decodeStrings } from '../../tensor/decode_strings.js'
 import type { StringTensor } from '../../tensor/tensor.js'
 import { FileFault } from '../file_fault.js'
+import { FORMAT_NAME } from './schema.js'
 
 const U32_BYTES = 4
 
@@ -63,14 +64,6 @@ export class TfliteStrings extends BaseTensor implements StringTensor {
   }
 
   async strings(): Promise<readonly string[]> {
-    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-    return (await this.rawStrings()).map((bytes, index) => {
-      try {
-        return decoder.decode(bytes)
-      } catch (cause) {
-        const message = `String ${index} of tensor "${this.name}" is not valid UTF-8.`
-        throw new TileworkError('ERR_DTYPE', message, { cause })
-      }
-    })
+    return decodeStrings(await this.rawStrings(), this.name, FORMAT_NAME)
   }
 }

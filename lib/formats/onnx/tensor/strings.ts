@@ -4,6 +4,7 @@ import { lostBytesError } from '../../../bytes/check_range.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
 import { TileworkError } from '../../../errors.js'
 import { BaseTensor } from '../../../tensor/base_tensor.js'
+import { decodeStrings } from '../../../tensor/decode_strings.js'
 import type { StringTensor } from '../../../tensor/tensor.js'
 import type { MessageRange } from '../protobuf/field_source.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from '../protobuf/wire.js'
@@ -41,15 +42,7 @@ export class StringFieldTensor extends BaseTensor implements StringTensor {
 
   /** @throws TileworkError ERR_DTYPE for invalid UTF-8, ERR_NO_DATA, and errors of the source */
   async strings(): Promise<readonly string[]> {
-    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-    return (await this.rawStrings()).map((bytes, index) => {
-      try {
-        return decoder.decode(bytes)
-      } catch (cause) {
-        const message = `String ${index} of tensor ${quote(this.name)} is not valid UTF-8; rawStrings() gives its bytes.`
-        throw new TileworkError('ERR_DTYPE', message, { format: FORMAT_NAME, cause })
-      }
-    })
+    return decodeStrings(await this.rawStrings(), this.name, FORMAT_NAME)
   }
 
   /** @throws TileworkError ERR_NO_DATA, and errors of the source */
