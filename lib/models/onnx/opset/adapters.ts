@@ -516,6 +516,11 @@ const ROWS: readonly (readonly [version: number, operators: readonly OperatorNam
   [13, ['ReduceSum', 'Squeeze', 'Unsqueeze'], axesInput],
   [13, ['Split'], integersToInput('split', 1)],
   [14, ['BatchNormalization'], oneOutput],
+  [
+    16,
+    ['RoiAlign'],
+    setsDefault('coordinate_transformation_mode', { type: 'STRING', value: 'output_half_pixel' }),
+  ],
   [18, REDUCTIONS, axesInput],
   [18, ['Split'], splitCount],
   [20, ['DFT'], dftAxis],

@@ -160,7 +160,7 @@ const VERSIONS = {
   Reshape: '1 5! 13 14 19 21 23 24 25',
   Resize: '10 11! 13 18 19',
   ReverseSequence: '10 28',
-  RoiAlign: '10 16 22',
+  RoiAlign: '10 16! 22',
   RotaryEmbedding: '23',
   Round: '11 22',
   STFT: '17',
