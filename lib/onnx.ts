@@ -29,6 +29,7 @@ export {
   type GraphConstructor,
   type InferredShapes,
   type InputShapeChange,
+  type InputShapeOptions,
   inferShapes,
   inferTypes,
   initializersToConstants,

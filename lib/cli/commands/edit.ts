@@ -171,8 +171,12 @@ function addModelOptions(command: Command): void {
       new Option('--set-input <tensor=n,n,…>', 'shape of an input; may be repeated').argParser(collectShape),
     )
     .addOption(
-      new Option('--set-batch <n>', 'batch size: the first dimension of every input').argParser(parseBatch),
+      new Option(
+        '--set-batch <n>',
+        'batch size: the first dimension of every input; in ONNX models also a name',
+      ).argParser(parseBatch),
     )
+    .option('--allow-partial', 'ONNX: change shapes even if nodes do not fit them, and list these nodes')
     .addOption(
       new Option('--rename <old=new>', 'rename tensors and nodes; may be repeated').argParser(collectName),
     )

@@ -117,10 +117,11 @@ export function collectOpset(text: string, before: readonly Named<number>[] = []
   return [...before, { name: domain, value: Number(version) }]
 }
 
-export function parseBatch(text: string): number {
-  const batch = /^\d+$/.test(text) ? Number(text) : 0
-  if (batch > 0) return batch
-  throw wrongUse(`--set-batch must be a whole number from 1; it is "${text}".`)
+/** A number from 1, the name of a symbolic dimension, or `?` for an unknown one. */
+export function parseBatch(text: string): Dimension {
+  const [batch, ...others] = dimensionList('--set-batch')(text)
+  if (batch !== undefined && batch !== 0 && others.length === 0) return batch
+  throw wrongUse(`--set-batch must be a whole number from 1, a name or "?"; it is "${text}".`)
 }
 
 function splitAt(text: string, at: number, use: string): [string, string] {

@@ -236,7 +236,13 @@ export class ModelChanges {
         this.#model.setInputShape(name, shape as readonly number[]),
       )
     }
-    if (setBatch !== undefined) this.#note(`batch is ${setBatch}`, this.#model.setBatch(setBatch))
+    if (setBatch === undefined) return
+    if (typeof setBatch !== 'number')
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        `--set-batch of a tmfile must be a number; it is "${setBatch ?? '?'}".`,
+      )
+    this.#note(`batch is ${setBatch}`, this.#model.setBatch(setBatch))
   }
 
   #strip({ removeUnused, stripWeights, stripNames }: EditChoice): void {

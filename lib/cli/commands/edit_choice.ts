@@ -1,6 +1,6 @@
 /** The changes that `tilework edit` can make. */
 import type { WriteMode } from '../../index.js'
-import type { OptimizePass } from '../../onnx.js'
+import type { Dimension, OptimizePass } from '../../onnx.js'
 import type { DeclaredType, InputShape, JsonObject, Named, NewName } from './edit_arguments.js'
 
 /** The requested changes, by flag. */
@@ -17,7 +17,9 @@ export interface EditChoice {
   readonly dequantize?: readonly string[]
   readonly quantize?: readonly Named<JsonObject>[]
   readonly setInput?: readonly InputShape[]
-  readonly setBatch?: number
+  readonly setBatch?: Dimension
+  /** Of an ONNX model: nodes that do not fit the new shapes stay as they are. */
+  readonly allowPartial?: boolean
   readonly rename?: readonly NewName[]
   readonly castWeights?: 'float32' | 'float16'
   readonly mergeConstants?: boolean

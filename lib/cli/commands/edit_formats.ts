@@ -25,6 +25,7 @@ const ONLY: Readonly<Record<ModelFormat, Reasons>> = {
     metadata: 'a tmfile has no metadata',
     opset: 'a tmfile has no opsets',
     optimize: 'its passes are for ONNX operators',
+    allowPartial: 'edits of a tmfile change shapes even if nodes do not fit them, and list these nodes',
   },
 }
 

@@ -179,19 +179,24 @@ export class OnnxChanges {
     for (const name of left) this.made.push(`initializer ${name} describes a shape and was not filled`)
   }
 
-  #changeShapes({ setInput = [], setBatch: batch }: EditChoice): void {
-    for (const { name, shape } of setInput) {
-      const text = shape.map((extent) => extent ?? '?').join(', ')
-      this.#note(`input ${name} is [${text}]`, setInputShape(this.#model, name, shape))
+  /** All inputs at once: they may share a batch. */
+  #changeShapes({ setInput = [], setBatch: batch, allowPartial = false }: EditChoice): void {
+    const options = { allowPartial }
+    if (setInput.length > 0) {
+      const shapes = Object.fromEntries(setInput.map(({ name, shape }) => [name, shape]))
+      for (const [name, shape] of Object.entries(shapes))
+        this.made.push(`input ${name} is [${shape.map((dim) => dim ?? '?').join(', ')}]`)
+      this.#note(setInputShape(this.#model, shapes, options))
     }
-    if (batch !== undefined) this.#note(`batch is ${batch}`, setBatch(this.#model, batch))
+    if (batch === undefined) return
+    this.made.push(`batch is ${batch ?? 'unknown'}`)
+    this.#note(setBatch(this.#model, batch, options))
   }
 
-  #note(made: string, { reshaped, blocked, unknown }: InputShapeChange): void {
-    this.made.push(made)
-    for (const node of reshaped) this.made.push(`Reshape ${titleOf(node)} follows the batch`)
-    for (const node of blocked) this.notes.push(`${node.opType} ${titleOf(node)} may not fit the new shape.`)
-    if (unknown.length > 0) this.notes.push(`Shapes that are unknown now: ${unknown.join(', ')}.`)
+  #note({ reshaped, blocked, unknown }: InputShapeChange): void {
+    for (const node of reshaped) this.made.push(`${node.opType} ${titleOf(node)} follows the batch`)
+    for (const node of blocked) this.notes.push(`${node.opType} ${titleOf(node)} does not fit the new shape.`)
+    if (unknown.length > 0) this.made.push(`shapes that follow when the model runs: ${unknown.join(', ')}`)
   }
 
   #initializer(name: string): DenseTensor {

@@ -69,7 +69,12 @@ export { addFunction, type NewFunction, removeFunction } from './edit/function_e
 export { initializersToConstants, stripWeights } from './edit/graph_passes.js'
 export { type InferredShapes, inferShapes } from './infer/declare_types.js'
 export { inferTypes, type TypeConflict } from './infer/infer.js'
-export { type InputShapeChange, setBatch, setInputShape } from './infer/input_shapes.js'
+export {
+  type InputShapeChange,
+  type InputShapeOptions,
+  setBatch,
+  setInputShape,
+} from './infer/input_shapes.js'
 export { convertOpset, type OpsetConversion } from './opset/convert.js'
 export {
   type OptimizeChange,

@@ -26,7 +26,7 @@ export function checkTypes(
   try {
     const model = new OnnxModel({ source, files })
     const problems = new NodeProblems()
-    const { conflicts } = inferModel(model, undefined, (node, outputs) => problems.visit(node, outputs))
+    const { conflicts } = inferModel(model, { visit: (node, outputs) => problems.visit(node, outputs) })
     problems.report(report)
     for (const conflict of conflicts) reportConflict(conflict, problems, report)
   } catch (error) {

@@ -46,6 +46,8 @@ interface InferOptions {
   readonly isOpen?: (graph: Graph, name: string) => boolean
   /** Is called for each node when its inputs are known, for one of a subgraph or function at each visit. */
   readonly visit?: (node: NodeView, outputs: readonly (Known | undefined)[]) => void
+  /** True: values that an iteration of Loop or Scan passes to the next one keep the shape of the first iteration. */
+  readonly keepsStates?: boolean
 }
 
 /**
@@ -58,21 +60,13 @@ export function inferTypes(model: OnnxModel): ReadonlyMap<string, ValueType> {
   return inferModel(model).types.get(model.graph)!
 }
 
-/** Types of the main graph and its subgraphs; see `InferOptions` for the functions. */
+/** Types of the main graph and its subgraphs; see `InferOptions` for the others. */
 export function inferModel(
   { graph, functions, opsetImports: opsets, irVersion }: OnnxModel,
-  isOpen?: InferOptions['isOpen'],
-  visit?: InferOptions['visit'],
+  options: Pick<InferOptions, 'isOpen' | 'keepsStates' | 'visit'> = {},
 ): Inference {
   const hasOldInitializers = Number(irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
-  return inferGraph({
-    graph,
-    functions,
-    opsets,
-    hasOldInitializers,
-    ...(isOpen && { isOpen }),
-    ...(visit && { visit }),
-  })
+  return inferGraph({ ...options, graph, functions, opsets, hasOldInitializers })
 }
 
 function inferGraph(options: InferOptions): Inference {
@@ -107,6 +101,7 @@ class InferenceRun implements Inference {
   readonly #hasOldInitializers: boolean
   readonly #isOpen: (graph: Graph, name: string) => boolean
   readonly #visit: InferOptions['visit']
+  readonly #keepsStates: boolean
   /** Functions that are being inferred: one that calls itself is not followed. */
   readonly #open = new Set<ModelFunction>()
   readonly #orders = new Map<Graph | ModelFunction, readonly Node[]>()
@@ -114,11 +109,19 @@ class InferenceRun implements Inference {
   #visits = 0
   #nesting = 0
 
-  constructor({ graph, functions, hasOldInitializers = false, isOpen = () => false, visit }: InferOptions) {
+  constructor({
+    graph,
+    functions,
+    hasOldInitializers = false,
+    isOpen = () => false,
+    keepsStates = false,
+    visit,
+  }: InferOptions) {
     this.#visit = visit
     this.#main = graph
     this.#hasOldInitializers = hasOldInitializers
     this.#isOpen = isOpen
+    this.#keepsStates = keepsStates
     for (const each of functions) this.#functions.set(keyOf(each.domain, each.name, each.overload), each)
   }
 
@@ -206,6 +209,7 @@ class InferenceRun implements Inference {
       opsetOf: (domain) => Number(opsets.get(domain) ?? 0),
       scope,
       ...(attributeOf && { attributeOf }),
+      keepsStates: this.#keepsStates,
       inferGraph: (graph, inputs) => this.graph(graph, inputs, place),
     }
     for (const node of nodes) {

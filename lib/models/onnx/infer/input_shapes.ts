@@ -1,55 +1,96 @@
-/**
- * Changes shapes of inputs, and what follows from them: declared types of dependent values, and constant targets of `Reshape`
- * that contain the old first extent.
- */
-import { readInput } from '../../../caller_input.js'
+/** Changes shapes of inputs, and what follows from them: declared types of dependent values, and constants that hold the old batch. */
+import { checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkList } from '../../../formats/onnx/protobuf/field_input.js'
 import { FORMAT_NAME } from '../../../formats/onnx/schema.js'
 import { nearestText } from '../../../nearest_names.js'
-import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import { valueText } from '../../../value_text.js'
 import { checkModel } from '../document/check_model.js'
+import { FreshNames } from '../document/fresh_names.js'
 import type { OnnxModel } from '../document/model.js'
 import { usedNames } from '../document/node_names.js'
 import { sortedNodes } from '../document/node_order.js'
+import { isStandard } from '../document/scope.js'
 import type { Dimension, Graph, Node, ValueType } from '../document/types.js'
+import { BatchEditor, type BatchSource } from './batch_edits.js'
+import { needsOf } from './batch_rules.js'
+import { type BatchChange, BatchSite, BatchView, shapeOf } from './batch_view.js'
 import { declareType } from './declare_types.js'
-import { type Dim, type Dims, dimsOf, isKnown, productOfAll, quotientOf } from './dims.js'
+import { type Dim, isKnown, productOfAll } from './dims.js'
 import { inferModel, inferTypes } from './infer.js'
-import { knownOfTensor } from './node_view.js'
 
 /** What a changed input shape affects beside shapes that follow. */
 export interface InputShapeChange {
-  /** `Reshape` nodes whose constant target was changed to follow the first extent. */
+  /** Nodes whose constants were changed, or expanded, to follow the first dimension of the inputs. */
   readonly reshaped: readonly Node[]
-  /** Nodes that do not fit the new shape. */
+  /** Nodes that do not fit the new shape; empty without `allowPartial`. */
   readonly blocked: readonly Node[]
   /** Values of the main graph whose shape was known before and no longer is. */
   readonly unknown: readonly string[]
 }
 
+export interface InputShapeOptions {
+  /** True: nodes that do not fit the new shape stay as they are, and are listed. Default false: they are an error. */
+  readonly allowPartial?: boolean
+}
+
 /**
- * Sets the shape of an input. Declared types of dependent values follow, and so do constant targets of `Reshape` nodes of
- * the main graph that contain the old first extent.
+ * Sets the shape of an input. Declared types of dependent values follow, in inner graphs, too. Where the first dimension
+ * changes, constants follow that contain the old one: targets of `Reshape` and `Expand`, sizes of `Resize`, ends of `Slice`,
+ * fills and copies. Constants that are joined with a batch, and initial states of recurrent nodes, are expanded.
  *
- * @param shape - extents, names of symbolic dimensions, or null for unknown ones; the rank stays
+ * @param shape - dimensions, names of symbolic dimensions, or null for unknown ones; the rank stays
  * @throws TileworkError ERR_ARGUMENT for an invalid shape and for another rank; ERR_GRAPH for a name that is not an
- * input, for an input that is no dense tensor, and for a cycle of nodes
+ * input, for an input that is no dense tensor, and for a cycle of nodes; ERR_UNSUPPORTED for nodes that do not fit the new
+ * shape, which it names. Nothing is changed then
  */
-export function setInputShape(model: OnnxModel, name: string, shape: readonly Dimension[]): InputShapeChange {
+export function setInputShape(
+  model: OnnxModel,
+  name: string,
+  shape: readonly Dimension[],
+  options?: InputShapeOptions,
+): InputShapeChange
+/** Sets the shapes of several inputs at once. */
+export function setInputShape(
+  model: OnnxModel,
+  shapes: Readonly<Record<string, readonly Dimension[]>>,
+  options?: InputShapeOptions,
+): InputShapeChange
+export function setInputShape(
+  model: OnnxModel,
+  name: string | Readonly<Record<string, readonly Dimension[]>>,
+  given?: readonly Dimension[] | InputShapeOptions,
+  options: InputShapeOptions = {},
+): InputShapeChange {
   checkModel(model, 'setInputShape')
-  const dims = readInput('The shape', () => [...checkList('The shape', shape)]) as Dimension[]
-  return setShapes(model, new Map([[name, dims]]))
+  if (typeof name !== 'string') return setInputShapes(model, name, (given ?? {}) as InputShapeOptions)
+  return setInputShapes(model, { [name]: given as readonly Dimension[] }, options)
+}
+
+function setInputShapes(
+  model: OnnxModel,
+  given: Readonly<Record<string, readonly Dimension[]>>,
+  options: InputShapeOptions,
+): InputShapeChange {
+  const shapes = readInput('The shapes', () =>
+    Object.entries(given).map(
+      ([name, shape]) => [name, [...checkList(`The shape`, shape)] as Dimension[]] as const,
+    ),
+  )
+  return setShapes(model, new Map(shapes), options)
 }
 
 /**
  * Sets the first dimension of every input with a rank above 0, as `setInputShape`.
  *
- * @param batch - an extent or the name of a symbolic dimension
+ * @param batch - a dimension, the name of a symbolic one, or null for an unknown one
  * @throws TileworkError as `setInputShape`; ERR_GRAPH for an input without a shape
  */
-export function setBatch(model: OnnxModel, batch: number | string): InputShapeChange {
+export function setBatch(
+  model: OnnxModel,
+  batch: Dimension,
+  options: InputShapeOptions = {},
+): InputShapeChange {
   checkModel(model, 'setBatch')
   const { graph } = model
   const shapes = new Map<string, readonly Dimension[]>()
@@ -61,33 +102,56 @@ export function setBatch(model: OnnxModel, batch: number | string): InputShapeCh
     }
     shapes.set(name, type.shape.with(0, batch))
   }
-  return setShapes(model, shapes)
+  return setShapes(model, shapes, options)
 }
 
 type Types = ReadonlyMap<string, ValueType>
+type Shapes = ReadonlyMap<string, readonly Dimension[]>
 
-function setShapes(model: OnnxModel, shapes: ReadonlyMap<string, readonly Dimension[]>): InputShapeChange {
+/** On a copy first: an error leaves the model as it is. */
+function setShapes(model: OnnxModel, shapes: Shapes, options: InputShapeOptions): InputShapeChange {
+  checkOptions(options, 'setInputShape', ['allowPartial'])
+  const { allowPartial = false } = readInput('The options of setInputShape', () => ({ ...options }))
+  if (typeof allowPartial !== 'boolean')
+    throw refused('ERR_ARGUMENT', `allowPartial is ${valueText(allowPartial)}; it must be true or false.`)
+  if (!allowPartial) {
+    const { blocked } = changeShapes(model.copy(), shapes)
+    if (blocked.length > 0) throw misfit(blocked)
+  }
+  return changeShapes(model, shapes)
+}
+
+/** Nodes that an error names. */
+const MAX_NAMED = 10
+
+function misfit(blocked: readonly Node[]): TileworkError {
+  const named = blocked.slice(0, MAX_NAMED).map(({ opType, name, outputs }) => {
+    const title = name === '' ? `that makes ${valueText(outputs[0] ?? '')}` : valueText(name)
+    return `${opType} ${title}`
+  })
+  const more = blocked.length > MAX_NAMED ? `, and ${blocked.length - MAX_NAMED} more` : ''
+  const message = `Nodes do not fit the new shape: ${named.join(', ')}${more}. allowPartial (--allow-partial) changes the shape all the same.`
+  return new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
+}
+
+function changeShapes(model: OnnxModel, shapes: Shapes): InputShapeChange {
   const { graph } = model
   const inputs = new Map(graph.inputs.map(({ name, type }) => [name, type]))
   const types = new Map([...shapes].map(([name, shape]) => [name, inputType(graph, inputs, name, shape)]))
-  const before = inferTypes(model)
+  const declared = inferTypes(model)
+  const reached = dependentParts(graph, new Set(types.keys()))
+  const { reshaped, misfits } = followBatch(model, types, reached.names)
   for (const [name, type] of types) graph.setType(name, type)
   const dependent = dependentParts(graph, new Set(types.keys()))
-  const infer = (): Types =>
-    inferModel(model, (inner, name) => inner !== graph || dependent.names.has(name)).types.get(graph)!
-  const reshaped = new Set<Node>()
-  let after = infer()
-  for (let fixed = followTargets(model, dependent.nodes, before, after); fixed.length > 0; ) {
-    for (const node of fixed) reshaped.add(node)
-    after = infer()
-    fixed = followTargets(model, dependent.nodes, before, after).filter((node) => !reshaped.has(node))
-  }
-  redeclare(model, dependent, after)
+  const { types: after } = inferModel(model, {
+    isOpen: (inner, name) => inner !== graph || dependent.names.has(name),
+  })
+  redeclare(model, dependent, after.get(graph)!)
   return {
     reshaped: [...reshaped],
-    blocked: dependent.nodes.filter((node) => isBlocked(model, node, before, after)),
+    blocked: misfits,
     unknown: [...dependent.names].filter(
-      (name) => isComplete(before.get(name)) && !isComplete(after.get(name)),
+      (name) => isComplete(declared.get(name)) && !isComplete(after.get(graph)!.get(name)),
     ),
   }
 }
@@ -142,98 +206,150 @@ function dependentParts(graph: Graph, names: ReadonlySet<string>): Dependent {
   return { nodes, names: reached }
 }
 
+/** Stands for a symbolic batch while edits are chosen: a prime, so that it is no product or quotient of other dimensions. */
+const SYMBOLIC_BATCH = 10_007
+
+interface Followed {
+  readonly reshaped: ReadonlySet<Node>
+  /** Nodes that fit the old shapes and not the new ones. */
+  readonly misfits: readonly Node[]
+}
+
 /**
- * Changes targets of `Reshape` nodes that no longer fit. Nodes behind a changed one wait for the next call.
- *
- * @returns the changed nodes
+ * Changes what has to follow the first dimensions of inputs, and finds what fits the old shapes only. First dimensions change
+ * first, and alone: what follows them does not follow from the others.
  */
-function followTargets(model: OnnxModel, nodes: readonly Node[], before: Types, after: Types): Node[] {
-  const changed: Node[] = []
+function followBatch(model: OnnxModel, types: Types, dependent: ReadonlySet<string>): Followed {
+  const { graph } = model
+  const old = new Map([...types.keys()].map((name) => [name, graph.typeOf(name)]))
+  const editor = new BatchEditor(sourceOf(graph, types, old), new FreshNames(model))
+  // Declared types of what depends on the inputs, and of inner graphs, hold for the old shapes alone.
+  const isOpen = (inner: Graph, name: string): boolean => inner !== graph || dependent.has(name)
+  const before = inferModel(model, { isOpen, keepsStates: true })
+  for (const [name, type] of types) graph.setType(name, withFirst(old.get(name)!, firstOf(type)))
+  const reshaped = new Set<Node>()
+  const refused = new Set<Node>()
+  const change = changeOf(types, old)
+  let view = new BatchView(model, change, before, inferModel(model, { isOpen, keepsStates: true }))
+  while (followOnce(view, editor, reshaped, refused) > 0)
+    view = new BatchView(model, change, before, inferModel(model, { isOpen, keepsStates: true }))
+  for (const [name, type] of types) graph.setType(name, withFirst(type, firstOf(type)))
+  view = new BatchView(model, change, before, inferModel(model, { isOpen, keepsStates: true }))
+  return { reshaped, misfits: misfitsOf(view, refused) }
+}
+
+/** Nodes behind a changed one wait for the next call. @returns the number of changed nodes */
+function followOnce(view: BatchView, editor: BatchEditor, reshaped: Set<Node>, refused: Set<Node>): number {
+  let count = 0
   const stale = new Set<string>()
-  for (const node of nodes) {
-    const isStale = node.inputs.some((name) => stale.has(name))
-    const target = isStale ? undefined : followingTarget(model, node, before, after)
-    if (target) {
-      setTarget(model, node, target)
-      changed.push(node)
+  for (const { scope, nodes } of view.places) {
+    for (const node of nodes) {
+      const isStale = [...usedNames(node)].some((name) => stale.has(name))
+      const site = new BatchSite(view, scope, node)
+      const needs = isStale || refused.has(node) || reshaped.has(node) ? [] : needsOf(site)
+      if (needs !== 'misfit' && needs.length === 0 && !isStale) continue
+      if (needs === 'misfit') refused.add(node)
+      else if (needs.length > 0) {
+        if (editor.apply(site, needs)) reshaped.add(node)
+        else refused.add(node)
+        count += 1
+      }
+      if (needs !== 'misfit') for (const name of node.outputs) if (name !== '') stale.add(name)
     }
-    if (target || isStale) for (const name of node.outputs) stale.add(name)
   }
-  return changed
+  return count
 }
 
-/** The target that follows the first extent; undefined where the present one fits or nothing is certain. */
-function followingTarget(model: OnnxModel, node: Node, before: Types, after: Types): number[] | undefined {
-  const target = constantTarget(model, node)
-  const [old, now] = [before, after].map((types) => shapeOf(types, node.inputs[0]))
-  if (!target || target.length === 0 || !old || !now || old.length === 0) return undefined
-  const copies = Number(node.attribute('allowzero')?.value ?? 0) === 0
-  const [first, ...others] = target as [number, ...number[]]
-  if (first > 0 && first === old[0] && now[0] !== old[0]) {
-    if (copies) return [0, ...others]
-    return isKnown(now[0]) ? [now[0], ...others] : undefined
+function misfitsOf(view: BatchView, refused: ReadonlySet<Node>): Node[] {
+  const misfits: Node[] = []
+  for (const { scope, nodes } of view.places) {
+    for (const node of nodes) {
+      const site = new BatchSite(view, scope, node)
+      if (refused.has(node) || isLost(site) || isWrongTarget(site) || isWrongProduct(site)) misfits.push(node)
+    }
   }
-  if (target.some((extent) => extent < 1) || productOfAll(now) === productOfAll(target)) return undefined
-  const lead = quotientOf(productOfAll(now), productOfAll(others))
-  return lead === null ? undefined : [-1, ...others]
+  return misfits
 }
 
-/** The target of a `Reshape` that is a constant. */
-function constantTarget(model: OnnxModel, node: Node): readonly number[] | undefined {
-  if (node.opType !== 'Reshape' || node.domain !== '') return undefined
-  const attribute = node.attribute('shape')?.value
-  if (Array.isArray(attribute)) return (attribute as readonly (number | bigint)[]).map(Number)
-  const tensor = model.graph.value(node.inputs[1] ?? '')?.constant
-  const values = tensor && knownOfTensor(tensor).constant?.values
-  return values?.every(isKnown) ? values : undefined
-}
-
-function setTarget({ graph }: OnnxModel, node: Node, target: readonly number[]): void {
-  if (node.attribute('shape')) {
-    node.setAttribute('shape', { type: 'INTS', value: target })
-    return
-  }
-  const name = node.inputs[1]!
-  const value = tensorOf(BigInt64Array.from(target, BigInt), { shape: [target.length] })
-  const isShared = graph.usesOf(name).length > 1 || graph.outputNames.has(name)
-  if (!isShared && graph.hasInitializer(name)) {
-    graph.setInitializer(name, value)
-    return
-  }
-  const fresh = graph.uniqueName(name)
-  const at = graph.nodes.indexOf(node)
-  graph.addNode(
-    { opType: 'Constant', outputs: [fresh], attributes: { value: { type: 'TENSOR', value } } },
-    at,
+/** The shape of an output followed from the old shapes, and does not from the new ones, or has another rank. */
+function isLost({ view, scope, node }: BatchSite): boolean {
+  const areKnown = node.inputs.every(
+    (name) => name === '' || !view.dimsBefore(scope, name) || view.dimsAfter(scope, name),
   )
-  node.inputs = node.inputs.map((each, index) => (index === 1 ? fresh : each))
-  const producer = graph.producerOf(name)
-  if (!isShared && producer) graph.removeNode(producer)
+  return (
+    areKnown &&
+    node.outputs.some((name) => {
+      const before = view.dimsBefore(scope, name)
+      return before && before.length !== view.dimsAfter(scope, name)?.length
+    })
+  )
 }
 
-function shapeOf(types: Types, name = ''): Dims | undefined {
-  const type = types.get(name)
-  return type?.kind === 'tensor' ? dimsOf(type.shape) : undefined
+/** Whether a Reshape takes another number of elements. */
+function isWrongTarget(site: BatchSite): boolean {
+  if (!isStandard(site.node, 'Reshape')) return false
+  const target = site.list(1, 'shape')
+  const data = site.after(0)
+  if (!target || !data || target.includes(0)) return false
+  const [count, needed] = [productOfAll(data), productOfAll(target.filter((dim) => dim !== -1))]
+  return target.includes(-1) ? !isMultiple(count, needed) : isKnown(count) && count !== needed
+}
+
+/** Whether the inner dimensions of a product, or the channels of a convolution, are others than those of its weight. */
+function isWrongProduct(site: BatchSite): boolean {
+  const { node } = site
+  const [data, weight] = [site.after(0), site.after(1)]
+  if (!data || !weight) return false
+  const differ = (one: Dim | undefined, other: Dim | undefined): boolean =>
+    isKnown(one) && isKnown(other) && one !== other
+  if (isStandard(node, 'Gemm'))
+    return differ(
+      data.at(site.int('transA', 0) === 1 ? 0 : 1),
+      weight.at(site.int('transB', 0) === 1 ? 1 : 0),
+    )
+  if (isStandard(node, 'Conv')) {
+    const channels = weight[1]
+    return differ(data[1], isKnown(channels) ? channels * site.int('group', 1) : undefined)
+  }
+  return isStandard(node, 'ConvTranspose') && differ(data[1], weight[0])
+}
+
+/** The first dimension of a type as a number. */
+function firstOf(type: ValueType): Dimension | undefined {
+  const first = type.kind === 'tensor' ? type.shape?.[0] : undefined
+  return typeof first === 'string' || first === null ? SYMBOLIC_BATCH : first
+}
+
+function withFirst(type: ValueType, first: Dimension | undefined): ValueType {
+  if (type.kind !== 'tensor' || !type.shape || first === undefined) return type
+  return { ...type, shape: type.shape.with(0, first) }
+}
+
+/** The first input whose first dimension changes, which an edit of a symbolic batch reads. */
+function sourceOf(graph: Graph, types: Types, old: Types): BatchSource {
+  const changed =
+    [...types].find(([name, type]) => firstOf(old.get(name)!) !== firstOf(type)) ?? [...types][0]
+  const [input = '', type] = changed ?? []
+  const isSymbolic = type !== undefined && firstOf(type) === SYMBOLIC_BATCH
+  return { graph, input, standsFor: isSymbolic ? SYMBOLIC_BATCH : undefined }
+}
+
+/** Of the first input whose batch is a number that changes; equal numbers where there is none. */
+function changeOf(types: Types, old: Types): BatchChange {
+  for (const [name, type] of types) {
+    const [from, to] = [numberOf(old.get(name)), firstOf(type)]
+    if (from !== undefined && typeof to === 'number' && from !== to) return { from, to }
+  }
+  return { from: 1, to: 1 }
+}
+
+function numberOf(type: ValueType | undefined): number | undefined {
+  const first = type?.kind === 'tensor' ? type.shape?.[0] : undefined
+  return typeof first === 'number' ? first : undefined
 }
 
 function isComplete(type: ValueType | undefined): boolean {
-  const dims = type?.kind === 'tensor' ? dimsOf(type.shape) : undefined
-  return dims?.includes(null) === false
-}
-
-/** Whether a node with a known shape before has none now, or a `Reshape` takes another number of elements. */
-function isBlocked(model: OnnxModel, node: Node, before: Types, after: Types): boolean {
-  const isLost = node.outputs.some((name) => shapeOf(before, name) && !shapeOf(after, name))
-  if (
-    isLost &&
-    node.inputs.every((name) => name === '' || after.get(name) === undefined || shapeOf(after, name))
-  )
-    return true
-  const target = constantTarget(model, node)
-  const data = shapeOf(after, node.inputs[0])
-  if (!target || !data || target.includes(0)) return false
-  const [count, needed] = [productOfAll(data), productOfAll(target.filter((extent) => extent !== -1))]
-  return target.includes(-1) ? !isMultiple(count, needed) : count !== null && count !== needed
+  return shapeOf(type)?.includes(null) === false
 }
 
 function isMultiple(count: Dim, needed: Dim): boolean {
@@ -246,7 +362,7 @@ function redeclare(model: OnnxModel, { nodes, names }: Dependent, after: Types):
   for (const name of names) redeclareValue(graph, name, after.get(name))
   const inner = nodes.flatMap((node) => node.subgraphs.flatMap((each) => [each, ...each.subgraphs()]))
   if (inner.length === 0) return
-  const { types } = inferModel(model, (each, name) => each !== graph || names.has(name))
+  const { types } = inferModel(model, { isOpen: (each, name) => each !== graph || names.has(name) })
   for (const each of inner) {
     const declared = [...each.inputs, ...each.valueInfo, ...each.outputs]
     for (const { name } of declared)

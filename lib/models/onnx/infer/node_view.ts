@@ -43,6 +43,8 @@ export interface NodeContext {
   readonly scope: Scope
   /** Inside a function: the attribute that a call gives, or its default. */
   readonly attributeOf?: (name: string) => Attribute | undefined
+  /** See `InferOptions.keepsStates`. */
+  readonly keepsStates?: boolean
   /** Infers a subgraph of the node. @returns what is known of its outputs; undefined beyond a limit */
   readonly inferGraph: (
     graph: Graph,
@@ -141,6 +143,10 @@ export class NodeView {
 
   graph(name: string): Graph | undefined {
     return this.attribute(name)?.graphs[0]
+  }
+
+  get keepsStates(): boolean {
+    return this.#context.keepsStates === true
   }
 
   inferGraph(

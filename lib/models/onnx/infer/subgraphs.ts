@@ -38,8 +38,9 @@ function loop(node: NodeView): Outputs {
   const count = Math.max(0, node.inputs.length - 2)
   const fixed = [knownTensor('int64', []), knownTensor('bool', [])]
   const given = Array.from({ length: count }, (_, at) => node.type(at + 2))
-  const declared = body.inputs.slice(2).map(({ type }) => type)
+  const declared = body.inputs.slice(2).map(({ type }) => (node.keepsStates ? undefined : type))
   const { states, outputs } = stableStates(
+    node,
     given,
     (types) =>
       node.inferGraph(body, [...fixed, ...types.map((type, at) => knownOf(open(type, declared[at])))]),
@@ -73,12 +74,14 @@ function isAlwaysTrue(body: Graph): boolean {
  * @param first - number of outputs before the states
  */
 function stableStates(
+  node: NodeView,
   given: readonly (ValueType | undefined)[],
   infer: (types: readonly (ValueType | undefined)[]) => Outputs | undefined,
   first: number,
 ): { readonly states: readonly (ValueType | undefined)[]; readonly outputs: Outputs | undefined } {
   let states = given
   let outputs = infer(states)
+  if (node.keepsStates) return { states, outputs }
   for (let round = 0; round < MAX_LOOP_ROUNDS; round++) {
     const next = states.map((type, at) => commonType(type, outputs?.[first + at]?.type))
     if (next.every((type, at) => isSame(type, states[at]))) return { states, outputs }
@@ -127,6 +130,7 @@ function batchedScan(node: NodeView, body: Graph, scanned: number): Outputs {
   const slices = Array.from({ length: scanned }, (_, at) => element(count + at, 2))
   const given = Array.from({ length: count }, (_, at) => element(at, 1))
   const { states, outputs } = stableStates(
+    node,
     given,
     (types) => node.inferGraph(body, [...types, ...slices].map(knownOf)),
     0,
@@ -160,6 +164,7 @@ function scan(node: NodeView): Outputs {
   })
   const given = Array.from({ length: count }, (_, at) => node.type(at))
   const inferred = stableStates(
+    node,
     given,
     (types) => node.inferGraph(body, [...types, ...slices].map(knownOf)),
     0,

@@ -22,7 +22,7 @@ export async function foldShapes(model: OnnxModel): Promise<number> {
   if (Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS) return 0
   const graphs = [model.graph, ...model.graph.subgraphs()].filter(hasShapeArithmetic)
   if (graphs.length === 0) return 0
-  const { known } = inferModel(model, () => true)
+  const { known } = inferModel(model, { isOpen: () => true })
   let count = 0
   for (const graph of graphs) count += await foldIn(graph, known.get(graph))
   return count

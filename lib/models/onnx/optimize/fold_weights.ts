@@ -21,7 +21,7 @@ export async function foldWeights(model: OnnxModel): Promise<number> {
   if (Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS) return 0
   const scopes = [...mainScope(model).all()]
   if (!scopes.some((scope) => scope.graph.nodes.some((node) => isOfWeight(node, scope)))) return 0
-  const { types } = inferModel(model, () => true)
+  const { types } = inferModel(model, { isOpen: () => true })
   let count = 0
   for (const scope of scopes) count += await new GraphFold(scope, types.get(scope.graph)).run()
   return count

@@ -265,7 +265,10 @@ describe('setInputShape', () => {
   })
 
   it('names nodes that do not fit', () => {
-    const { blocked, unknown } = setInputShape(flattened([0, -1]), 'x', [1, 4, 7])
+    expect(() => setInputShape(flattened([0, -1]), 'x', [1, 4, 7])).toThrow(
+      'Nodes do not fit the new shape: MatMul "dense". allowPartial',
+    )
+    const { blocked, unknown } = setInputShape(flattened([0, -1]), 'x', [1, 4, 7], { allowPartial: true })
     expect(blocked.map(({ name }) => name)).toEqual(['dense'])
     expect(unknown).toEqual(['y'])
   })

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { adapterOf } from '../../../../lib/models/onnx/opset/adapters.js'
 import { SCHEMAS } from '../../../../lib/models/onnx/schemas/schema_table.js'
 import { schemasOf } from '../../../../lib/models/onnx/schemas/schemas.js'
-import { type NewNode, OnnxModel, printModel } from '../../../../lib/onnx.js'
+import { convertOpset, type NewNode, OnnxModel, printModel } from '../../../../lib/onnx.js'
 import { lossOf, randomFloats } from '../compress/compare_outputs.js'
 import { runtime } from '../compress/onnxruntime.js'
 
@@ -108,7 +108,7 @@ describe.each(Object.entries(ROI_ALIGN))('RoiAlign %s', (_, attributes) => {
   it.each([16, 18, 21])('gives the same numbers in version %i', async (version) => {
     const before = roiAlign(attributes, 10)
     const model = before.copy()
-    model.convertOpset(version)
+    convertOpset(model, version)
     expect(await printModel(model)).toContain('coordinate_transformation_mode: string = "output_half_pixel"')
     if (!runtime) return
     const feeds = {
@@ -122,7 +122,7 @@ describe.each(Object.entries(ROI_ALIGN))('RoiAlign %s', (_, attributes) => {
   it('stays as it is from version 16 on', async () => {
     const model = roiAlign(attributes, 16)
     const before = await printModel(model)
-    model.convertOpset(22)
+    convertOpset(model, 22)
     expect(await printModel(model)).toBe(before.replace('"" : 16', '"" : 22'))
   })
 })
