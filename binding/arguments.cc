@@ -68,6 +68,38 @@ std::string string(const Napi::Value& value, const char* name) {
   return value.As<Napi::String>().Utf8Value();
 }
 
+std::string word(const Napi::Object& owner, const char* name) { return string(owner.Get(name), name); }
+
+Napi::Array array_of(const Napi::Object& owner, const char* name) {
+  // Longer arrays are refused before they are read; the limits of the core are tighter.
+  constexpr uint32_t kMaxArrayLength = 1024;
+  const Napi::Value value = owner.Get(name);
+  if (!value.IsArray() || value.As<Napi::Array>().Length() > kMaxArrayLength) {
+    throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be an array of at most " +
+                                          std::to_string(kMaxArrayLength) + " values.");
+  }
+  return value.As<Napi::Array>();
+}
+
+std::vector<int64_t> numbers(const Napi::Object& owner, const char* name,
+                             int64_t (*number)(const Napi::Value&, const char*)) {
+  const Napi::Array array = array_of(owner, name);
+  std::vector<int64_t> result;
+  for (uint32_t i = 0; i < array.Length(); ++i) result.push_back(number(array.Get(i), name));
+  return result;
+}
+
+size_t choice_index(const Napi::Object& owner, const char* name, std::span<const char* const> known) {
+  const std::string text = word(owner, name);
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (text == known[i]) return i;
+  }
+  std::string names;
+  for (const char* each : known) names += (names.empty() ? "" : ", ") + std::string(each);
+  throw Error(ErrorCode::kArgument,
+              std::string("'") + name + "' is '" + text + "'; expected one of: " + names + ".");
+}
+
 std::string path_text(const Napi::Value& value, const char* name) {
   std::string text = string(value, name);
   // The operating system would silently stop at the null character.

@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "error.h"
 
@@ -30,6 +33,24 @@ int64_t signed_number(const Napi::Value& value, const char* name);
 Napi::Object object(const Napi::Value& value, const char* name);
 std::string string(const Napi::Value& value, const char* name);
 std::string path_text(const Napi::Value& value, const char* name);
+
+// Properties of an object. Errors: ERR_ARGUMENT, ERR_OVERFLOW; for arrays of more than 1024 values too.
+std::string word(const Napi::Object& owner, const char* name);
+Napi::Array array_of(const Napi::Object& owner, const char* name);
+std::vector<int64_t> numbers(const Napi::Object& owner, const char* name,
+                             int64_t (*number)(const Napi::Value&, const char*) = whole_number);
+
+// Which of several names a property has. Errors: ERR_ARGUMENT.
+size_t choice_index(const Napi::Object& owner, const char* name, std::span<const char* const> known);
+
+// The value of one of several names. Errors: ERR_ARGUMENT.
+template <class Value, size_t kCount>
+Value choice_of(const Napi::Object& owner, const char* name,
+                const std::pair<const char*, Value> (&choices)[kCount]) {
+  const char* known[kCount];
+  for (size_t i = 0; i < kCount; ++i) known[i] = choices[i].first;
+  return choices[choice_index(owner, name, known)].second;
+}
 
 // A Uint8Array with memory that stays in place unless its buffer is detached or transferred, which Node-API
 // cannot prevent. Errors: ERR_ARGUMENT (also for a resizable buffer).

@@ -12,6 +12,7 @@
 #include "differences.h"
 #include "dtype/statistics.h"
 #include "held_plans.h"
+#include "image/image_plan.h"
 #include "io/input_file.h"
 #include "io/output_file.h"
 #include "pools.h"
@@ -39,6 +40,7 @@ class Environment {
 
   Napi::FunctionReference input_file_class;
   Napi::FunctionReference reorder_plan_class;
+  Napi::FunctionReference image_plan_class;
   Napi::FunctionReference output_file_class;
   Napi::FunctionReference sparse_buffer_class;
   Napi::FunctionReference statistics_class;
@@ -47,6 +49,7 @@ class Environment {
   // construct these classes itself.
   std::shared_ptr<InputFile> next_input_file;
   std::shared_ptr<const ReorderPlan> next_reorder_plan;
+  std::shared_ptr<const ImagePlan> next_image_plan;
   std::shared_ptr<OutputFile> next_output_file;
   std::shared_ptr<SharedSparseBuffer> next_sparse_buffer;
   std::shared_ptr<Statistics> next_statistics;

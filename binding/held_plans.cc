@@ -1,10 +1,8 @@
 #include "held_plans.h"
 
-#include "reorder.h"
-
 namespace tilework::binding {
 
-HeldPlans::Entry HeldPlans::add(Napi::Env env, ReorderPlanObject* object, int64_t bytes) {
+HeldPlans::Entry HeldPlans::add(Napi::Env env, HeldPlan* object, int64_t bytes) {
   const Entry entry = objects_.insert(objects_.end(), object);
   bytes_ += bytes;
   if (bytes_ - reported_bytes_ >= kReportedBytes) report(env);
@@ -28,7 +26,7 @@ void HeldPlans::free_collected(Napi::Env env) {
   const Napi::HandleScope scope(env);
   if (!witness_.IsEmpty() && !witness_.Value().IsEmpty()) return;
   for (auto next = objects_.begin(); next != objects_.end();) {
-    ReorderPlanObject* object = *next++;
+    HeldPlan* object = *next++;
     if (object->is_collected()) object->free_plan();
   }
   witness_ = Napi::Weak(Napi::Object::New(env));

@@ -11,14 +11,24 @@
 
 namespace tilework::binding {
 
-class ReorderPlanObject;
+// A JavaScript object with a plan.
+class HeldPlan {
+ public:
+  // Whether the object is unreachable from JavaScript. Its finalizer may still be pending.
+  virtual bool is_collected() const = 0;
+  // Call only for a collected object or in its destructor. Running jobs keep the plan.
+  virtual void free_plan() = 0;
+
+ protected:
+  ~HeldPlan() = default;
+};
 
 class HeldPlans {
  public:
-  using Entry = std::list<ReorderPlanObject*>::iterator;
+  using Entry = std::list<HeldPlan*>::iterator;
 
   // Registers an object with a plan of about `bytes` bytes.
-  Entry add(Napi::Env env, ReorderPlanObject* object, int64_t bytes);
+  Entry add(Napi::Env env, HeldPlan* object, int64_t bytes);
   // `bytes` as in add().
   void remove(Napi::Env env, Entry entry, int64_t bytes);
   void free_collected(Napi::Env env);
@@ -30,7 +40,7 @@ class HeldPlans {
 
   void report(Napi::Env env);
 
-  std::list<ReorderPlanObject*> objects_;
+  std::list<HeldPlan*> objects_;
   int64_t bytes_ = 0;
   int64_t reported_bytes_ = 0;
   // An object without other references: while it exists nothing was collected, so no plan needs to be

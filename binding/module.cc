@@ -11,6 +11,7 @@
 #include "dlpack.h"
 #include "environment.h"
 #include "folder.h"
+#include "image.h"
 #include "input_file.h"
 #include "memory/huge_pages.h"
 #include "memory/place_rows.h"
@@ -111,6 +112,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(environment);
   environment->input_file_class = Napi::Persistent(InputFileObject::define(env));
   environment->reorder_plan_class = Napi::Persistent(ReorderPlanObject::define(env));
+  environment->image_plan_class = Napi::Persistent(ImagePlanObject::define(env));
   environment->output_file_class = Napi::Persistent(OutputFileObject::define(env));
   environment->sparse_buffer_class = Napi::Persistent(SparseBufferObject::define(env));
   environment->statistics_class = Napi::Persistent(StatisticsObject::define(env));
@@ -118,6 +120,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("openInput", Napi::Function::New<InputFileObject::open>(env, "openInput"));
   exports.Set("openInputBelow", Napi::Function::New<InputFileObject::open_below>(env, "openInputBelow"));
   exports.Set("planReorder", Napi::Function::New<ReorderPlanObject::plan>(env, "planReorder"));
+  exports.Set("planImage", Napi::Function::New<ImagePlanObject::plan>(env, "planImage"));
   exports.Set("createSparseBuffer",
               Napi::Function::New<SparseBufferObject::create>(env, "createSparseBuffer"));
   exports.Set("createStatistics", Napi::Function::New<StatisticsObject::create>(env, "createStatistics"));

@@ -11,7 +11,7 @@
 
 namespace tilework::binding {
 
-class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
+class ReorderPlanObject final : public Napi::ObjectWrap<ReorderPlanObject>, public HeldPlan {
  public:
   static Napi::Function define(Napi::Env env);
   // planReorder(description)
@@ -22,10 +22,8 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
   ReorderPlanObject(const ReorderPlanObject&) = delete;
   ReorderPlanObject& operator=(const ReorderPlanObject&) = delete;
 
-  // Whether the object is unreachable from JavaScript. Its finalizer may still be pending.
-  bool is_collected() const { return Value().IsEmpty(); }
-  // Call only for a collected object or in its destructor. Running jobs keep the plan.
-  void free_plan();
+  bool is_collected() const override { return Value().IsEmpty(); }
+  void free_plan() override;
 
  private:
   Napi::Value run_sync(const Napi::CallbackInfo& info);

@@ -11,26 +11,6 @@
 namespace tilework::binding {
 namespace {
 
-// Longer arrays are refused before they are read; the limits of the core are tighter.
-constexpr uint32_t kMaxArrayLength = 1024;
-
-Napi::Array array_of(const Napi::Object& owner, const char* name) {
-  const Napi::Value value = owner.Get(name);
-  if (!value.IsArray() || value.As<Napi::Array>().Length() > kMaxArrayLength) {
-    throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be an array of at most " +
-                                          std::to_string(kMaxArrayLength) + " values.");
-  }
-  return value.As<Napi::Array>();
-}
-
-std::vector<int64_t> numbers(const Napi::Object& owner, const char* name,
-                             int64_t (*number)(const Napi::Value&, const char*) = whole_number) {
-  const Napi::Array array = array_of(owner, name);
-  std::vector<int64_t> result;
-  for (uint32_t i = 0; i < array.Length(); ++i) result.push_back(number(array.Get(i), name));
-  return result;
-}
-
 int axis_number(const Napi::Value& value) {
   const int64_t axis = whole_number(value, "axis");
   return static_cast<int>(std::min<int64_t>(axis, INT32_MAX));
@@ -70,23 +50,6 @@ std::optional<Slice> slice_of(const Napi::Value& value) {
   if (value.IsUndefined()) return std::nullopt;
   const Napi::Object source = object(value, "slice");
   return Slice{numbers(source, "shape"), numbers(source, "start"), numbers(source, "step", signed_number)};
-}
-
-std::string word(const Napi::Object& owner, const char* name) { return string(owner.Get(name), name); }
-
-// The value of one of several names.
-template <class Value, size_t kCount>
-Value choice_of(const Napi::Object& owner, const char* name,
-                const std::pair<const char*, Value> (&choices)[kCount]) {
-  const std::string text = word(owner, name);
-  for (const auto& [known, value] : choices) {
-    if (text == known) return value;
-  }
-  std::string known_names;
-  for (const auto& choice : choices)
-    known_names += (known_names.empty() ? "" : ", ") + std::string(choice.first);
-  throw Error(ErrorCode::kArgument,
-              std::string("'") + name + "' is '" + text + "'; expected one of: " + known_names + ".");
 }
 
 Cast cast_of(const Napi::Object& cast) {

@@ -61,6 +61,30 @@ export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
 export type { PytorchContainer, PytorchFile, PytorchValue } from './formats/pytorch/index.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
 export type { TfliteFile, TfliteSignature, TfliteSubgraph, TfliteTensor } from './formats/tflite/index.js'
+export {
+  type ImageProcessor,
+  type ImageProcessorOptions,
+  imageProcessor,
+  type ProcessedImages,
+} from './image/image_processor.js'
+export { type ImageToTensorOptions, imageToTensor } from './image/image_to_tensor.js'
+export {
+  fromModelSpace,
+  type ImageSpace,
+  type ModelSpace,
+  type ModelSpaceOptions,
+} from './image/model_space.js'
+export type {
+  ImageCropOptions,
+  ImagePadOptions,
+  ImageReference,
+  ImageResizeOptions,
+  LetterboxOptions,
+  ResizeFilter,
+} from './image/options.js'
+export type { PixelFormat, Pixels, PixelsWithInfo } from './image/pixels.js'
+export type { ProcessorBackend } from './image/processor_config.js'
+export { type TensorToImageOptions, tensorToImage } from './image/tensor_to_image.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
 export {
   type AnyLayoutName,
@@ -166,14 +190,6 @@ export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } fr
 export { QUANTIZED_BLOCK_DTYPES, type QuantizedBlockDtype } from './tensor/encode_blocks.js'
 export { explain, type TensorExplanation } from './tensor/explain.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
-export {
-  type ImageToTensorOptions,
-  imageToTensor,
-  type Pixels,
-  type PixelsWithInfo,
-  type TensorToImageOptions,
-  tensorToImage,
-} from './tensor/image.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'
 export { type PadOptions, type PadWidth, pad } from './tensor/pad.js'

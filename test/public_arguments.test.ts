@@ -88,6 +88,9 @@ const parsed = parseLayout('b_fs_yx_fsv16')
 const sides = { dtype: 'float32', shape: [1, 2, 1, 1], from: 'bfyx', to: 'byxf', as: 'weights' } as const
 const plan = () => planReorder({ dtype: 'int8', shape: [1, 2, 1, 1], from: 'bfyx', to: 'byxf' })
 const onProgress = () => undefined
+const processor = await tilework.imageProcessor({ image_processor_type: 'ViTImageProcessor', size: 3 })
+const photo = (options: object) =>
+  tilework.imageToTensor(new Uint8Array(75), { width: 5, height: 5, ...options })
 const { signal } = new AbortController()
 const model = smallModel
 const weights = { name: 'conv/w', dtype: 'int8', scale: 1, zeroPoint: 0 } as const
@@ -329,6 +332,81 @@ const CALLS: Readonly<Record<string, Call>> = {
         dtype: 'float16',
         order: 'bgr',
       },
+    ],
+  },
+  'imageToTensor in steps': {
+    run: tilework.imageToTensor,
+    args: () => [
+      new Uint8Array(16),
+      {
+        ...{ width: 2, height: 2, channels: 4, pixelFormat: 'planar', alpha: 'drop', background: [1, 2, 3] },
+        ...{ colors: 'rgb', resize: { width: 3, height: 1 }, crop: 2, pad: 4, dtype: 'int8' },
+        ...{ mean: 128, std: 2, scale: 0.5, zeroPoint: 1 },
+      },
+    ],
+  },
+  'imageToTensor with letterbox': {
+    run: (letterbox) => photo({ letterbox }),
+    args: () => [
+      {
+        ...{ width: 8, height: 8, center: false, scaleUp: false, auto: true, stride: 4, value: [1, 2, 3] },
+        ...{ filter: 'bilinear', like: 'pillow' },
+      },
+    ],
+  },
+  'imageToTensor with resize': {
+    run: (resize) => photo({ resize }),
+    args: () => [{ width: 3, height: 3, filter: 'area', like: 'opencv' }],
+  },
+  'imageToTensor with a longest edge': {
+    run: (resize) => photo({ resize }),
+    args: () => [{ shortestEdge: 5, longestEdge: 6 }],
+  },
+  'imageToTensor with a largest size': {
+    run: (resize) => photo({ resize }),
+    args: () => [{ maxWidth: 5, maxHeight: 6 }],
+  },
+  'imageToTensor with crop': {
+    run: (crop) => photo({ crop }),
+    args: () => [{ width: 3, height: 3, left: 2, top: -1 }],
+  },
+  'imageToTensor with pad': {
+    run: (pad) => photo({ pad }),
+    args: () => [{ width: 9, height: 9, position: 'start', value: [1, 2, 3] }],
+  },
+  'imageToTensor with borders': {
+    run: (pad) => photo({ pad }),
+    args: () => [{ left: 1, top: 2, right: 3, bottom: 4 }],
+  },
+  imageProcessor: {
+    run: tilework.imageProcessor,
+    args: () => [
+      { image_processor_type: 'ViTImageProcessor' },
+      { backend: 'pil', strict: true, dtype: 'float16', layout: 'nhwc', size: 3, resizeSize: 4 },
+    ],
+  },
+  'imageProcessor of a configuration': {
+    run: (config) => tilework.imageProcessor(config, { strict: true }),
+    args: () => [
+      {
+        ...{ image_processor_type: 'DetrImageProcessor', do_resize: true, do_rescale: true, do_pad: true },
+        ...{ do_normalize: true, do_center_crop: true, do_convert_rgb: true, rescale_factor: 0.5 },
+        ...{ image_mean: [1, 1, 1], image_std: 2, default_to_square: true, resample: 2, max_size: 9 },
+        ...{ size: [3, 4], crop_size: 3, pad_size: { height: 5, width: 5 }, crop_pct: 0.5 },
+        ...{ keep_aspect_ratio: true, ensure_multiple_of: 2, size_divisor: 2 },
+      },
+    ],
+  },
+  ImageProcessor: {
+    run: (images, size) => processor(images, size).pixel_values,
+    args: () => [new Uint8Array(24), { width: 4, height: 2, channels: 3 }],
+  },
+  'ImageProcessor.outputSize': { run: processor.outputSize, args: () => [4, 2] },
+  fromModelSpace: {
+    run: (given, options) => tilework.fromModelSpace(given, options).mask,
+    args: () => [
+      { boxes: [1, 2, 3, 4], points: new Float32Array([1, 2]), mask: small() },
+      { width: 4, height: 2, letterbox: 8, boxFormat: 'center', maskFilter: 'nearest' },
     ],
   },
   'imageToTensor of': {

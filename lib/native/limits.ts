@@ -17,3 +17,9 @@ export const HUGE_PAGE_BYTES = 2_097_152
 
 /** Numbers per tensor in `NativePlainTensors.offsets`: offset of the values, end of the message, end of the header. */
 export const PLAIN_TENSOR_NUMBERS = 3
+
+/** Weights of one axis of a resize: those of 65,536 samples by the widest filter take 5 MiB; more are a mistake or an attack. */
+export const MAX_WEIGHT_BYTES = 268_435_456
+
+/** Rows that one step of a resize keeps: as many as the filter is high. A thread has at most two such steps. */
+export const MAX_SCRATCH_BYTES = 268_435_456

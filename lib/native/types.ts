@@ -494,6 +494,66 @@ export interface NativeLock {
   release(): void
 }
 
+export interface NativeBox {
+  readonly left: number
+  readonly top: number
+  readonly width: number
+  readonly height: number
+}
+
+/** What an image plan computes; `native/image/image_plan.h` has the meaning of each field. */
+export interface NativeImageDescription {
+  readonly source: {
+    readonly format: 'interleaved' | 'planar' | 'nv12' | 'nv21' | 'i420' | 'yv12'
+    readonly width: number
+    readonly height: number
+    /** 1 to 4; 3 for formats of luma and chroma. */
+    readonly channels: number
+    readonly sampleBytes: 1 | 2
+    readonly colours: 'none' | 'grey' | 'premultiply' | 'background' | 'whiteFloat'
+    readonly background: readonly number[]
+  }
+  readonly rule: 'pillow' | 'pillow12' | 'torchvision' | 'opencv-linear' | 'opencv-nearest' | 'opencv-area'
+  readonly filter: 'nearest' | 'box' | 'bilinear' | 'hamming' | 'bicubic' | 'lanczos' | 'mks2013' | 'mks2021'
+  readonly resizedWidth: number
+  readonly resizedHeight: number
+  /** What is seen of the resized image. */
+  readonly crop: NativeBox
+  /** The result, and where the crop is in it. */
+  readonly width: number
+  readonly height: number
+  readonly left: number
+  readonly top: number
+  /** Around the crop, up to this box, stand `innerCodes`; around the box `outerCodes`. */
+  readonly inner: NativeBox
+  /** The sample that each channel of the result shows. */
+  readonly channels: readonly number[]
+  readonly elementBytes: number
+  /** Elements: for each channel 256, or 65536 for samples of 2 bytes. */
+  readonly tables: Uint8Array
+  readonly innerCodes: Uint8Array
+  readonly outerCodes: Uint8Array
+  readonly planar: boolean
+}
+
+/** Computes rows of a model's input from the pixels of images of one size. */
+export interface NativeImagePlan {
+  /** Approximate bytes of native memory that the plan holds. */
+  readonly footprint: number
+  /**
+   * Computes rows `[start, end)` on the calling thread and free threads of the pool. `target` has rows `[targetStart, targetEnd)`
+   * of each channel. Throws ERR_ARGUMENT, also for elements that are not aligned.
+   */
+  runSync(
+    source: Uint8Array,
+    target: Uint8Array,
+    targetStart: number,
+    targetEnd: number,
+    start: number,
+    end: number,
+  ): void
+}
+
 /** What the addon exports. */
 export interface NativeAddon {
   /**
@@ -511,6 +571,8 @@ export interface NativeAddon {
     options: NativeInputOptions & { readonly isSole: boolean },
   ): NativeInputFile
   planReorder(description: NativePlanDescription): NativeReorderPlan
+  /** Throws ERR_ARGUMENT for numbers that do not fit together, ERR_LIMIT for weights or kept rows of too many bytes. */
+  planImage(description: NativeImageDescription): NativeImagePlan
   /** Reserves addresses only; no page is resident before `fill`. Throws ERR_LIMIT when the address space has no room. */
   createSparseBuffer(byteLength: number): NativeSparseBuffer
   /** Statistics of elements of a fixed size, with a histogram of at most `bins` bins (2 to 1024). */

@@ -152,13 +152,23 @@ describe('imageToTensor', () => {
       expect(values.subarray(at * one.length, (at + 1) * one.length)).toEqual(one)
   })
 
-  it('refuses samples of 16 bits where info reports them', () => {
+  it('takes samples of 16 bits where info reports them, and refuses others', async () => {
     const info = { width: 2, height: 2, channels: 3 }
-    const data = new Uint8Array(24)
-    expect(() => imageToTensor({ data, info: { ...info, depth: 'ushort' } })).toThrow(
-      'pixels has samples of type "ushort"; sharp\'s raw() without depth gives "uchar".',
+    const samples = Uint16Array.from({ length: 12 }, (_, at) => at * 5957)
+    const pool = new Uint8Array([0, ...new Uint8Array(samples.buffer)])
+    const data = pool.subarray(1)
+    const options = { layout: 'NHWC', dtype: 'float32', std: 65_535 } as const
+    const values = await imageToTensor({ data, info: { ...info, depth: 'ushort' } }, options).toTypedArray()
+    expect(values).toEqual(
+      Float32Array.from(samples, (sample) => Math.fround(sample * Math.fround(1 / 65_535))),
     )
-    expect(imageToTensor({ data, info: { ...info, depth: 'uchar' } }).shape).toEqual([2, 3, 2, 2])
+    expect(await imageToTensor(samples, { ...info, ...options }).toTypedArray()).toEqual(values)
+    expect(() => imageToTensor({ data, info: { ...info, depth: 'float' } })).toThrow(
+      'pixels has samples of type "float"; it must be "uchar", which sharp\'s raw() gives without depth, or "ushort".',
+    )
+    expect(imageToTensor({ data: data.subarray(0, 12), info: { ...info, depth: 'uchar' } }).shape).toEqual([
+      1, 3, 2, 2,
+    ])
   })
 
   it('refuses mean and std of another count of colours, naming the image', () => {
@@ -185,7 +195,7 @@ describe('imageToTensor', () => {
     expect(() => imageToTensor(new Uint8Array(3), options)).toThrow('Decode image files first')
     expect(() => imageToTensor([], options)).toThrow('pixels is an empty list of images.')
     expect(() => imageToTensor([Promise.resolve(new Uint8Array(12))] as never, options)).toThrow(
-      'pixels[0] is a promise (await it first); it must be a Uint8Array of raw pixels',
+      'pixels[0] is a promise (await it first); it must be a Uint8Array or Uint16Array of raw pixels',
     )
     expect(() => imageToTensor({ raw() {} } as never, options)).toThrow('pixels is an object; it must be')
     expect(() => imageToTensor(new Float32Array(12) as never, options)).toThrow('it must be a Uint8Array')
@@ -194,7 +204,7 @@ describe('imageToTensor', () => {
       expect.objectContaining({ code: 'ERR_QUANTIZATION' }),
     )
     expect(() => imageToTensor(new Uint8Array(12), { ...options, order: 'gbr' as never })).toThrow(
-      'order is "gbr"; it must be rgb or bgr.',
+      'order is "gbr"; it must be one of: rgb, bgr.',
     )
   })
 })
