@@ -30,6 +30,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   diff: async () => (await import('./commands/diff.js')).addDiff,
   edit: async () => (await import('./commands/edit.js')).addEdit,
   externalize: async () => (await import('./commands/external.js')).addExternalize,
+  image: async () => (await import('./commands/image.js')).addImage,
   internalize: async () => (await import('./commands/external.js')).addInternalize,
   layout: async () => (await import('./commands/layout.js')).addLayout,
   merge: async () => (await import('./commands/merge.js')).addMerge,

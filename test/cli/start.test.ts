@@ -53,6 +53,7 @@ it('loads every command for help, and advises after a typo', async () => {
       'diff',
       'edit',
       'externalize',
+      'image',
       'internalize',
       'layout',
       'merge',
