@@ -707,14 +707,15 @@ const CALLS: Readonly<Record<string, Call>> = {
     args: () => [{ maxBytes: 100 }],
   },
 
-  'TmfileModel.addConstant': {
-    run: (...args) => model().addConstant(...(args as [never, never])),
-    args: () => ['c', small(), null],
+  'tmfile.addConstant': {
+    run: tmfileEntry.addConstant,
+    args: () => [model(), 'c', small(), null],
   },
-  'TmfileModel.castWeights': { run: (dtype) => model().castWeights(dtype), args: () => ['float16'] },
-  'TmfileModel.createNode': {
-    run: (description) => model().createNode(description),
+  'tmfile.castWeights': { run: tmfileEntry.castWeights, args: () => [model(), 'float16'] },
+  'tmfile.createNode': {
+    run: tmfileEntry.createNode,
     args: () => [
+      model(),
       {
         operator: 'Concat',
         operatorNumber: 3,
@@ -726,46 +727,44 @@ const CALLS: Readonly<Record<string, Call>> = {
       },
     ],
   },
-  'TmfileModel.cut': {
-    run: (...args) => model().cut(...(args as [never, never])),
-    args: () => [['data'], ['conv']],
+  'tmfile.cut': { run: tmfileEntry.cut, args: () => [model(), ['data'], ['conv']] },
+  'tmfile.dequantizeConstant': { run: tmfileEntry.dequantizeConstant, args: () => [model(), 'conv/w'] },
+  'tmfile.fillWeights': { run: tmfileEntry.fillWeights, args: () => [stripped(), () => null] },
+  'tmfile.insertNode': {
+    run: (made, node, index) =>
+      tmfileEntry.insertNode(
+        made as never,
+        (node === undefined ? reluOf(made as never) : node) as never,
+        index as never,
+      ),
+    args: () => [model(), undefined, 4],
   },
-  'TmfileModel.dequantize': { run: (constant) => model().dequantize(constant), args: () => ['conv/w'] },
-  'TmfileModel.fillWeights': {
-    run: (numbersFor) => stripped().fillWeights(numbersFor),
-    args: () => [() => null],
+  'tmfile.mergeConstants': { run: tmfileEntry.mergeConstants, args: () => [model()] },
+  'tmfile.nodesOfMixedTypes': { run: tmfileEntry.nodesOfMixedTypes, args: () => [model()] },
+  'tmfile.quantizeConstant': {
+    run: tmfileEntry.quantizeConstant,
+    args: () => [model(), 'conv/w', 'int8', { perChannel: false, scales: [1], zeroPoints: [0] }],
   },
-  'TmfileModel.insertNode': {
-    run: (node, index) => model().insertNode(node === undefined ? reluOf(model()) : node, index),
-    args: () => [undefined, 4],
+  'tmfile.removeNode': { run: tmfileEntry.removeNode, args: () => [model(), 'conv'] },
+  'tmfile.removeUnused': { run: tmfileEntry.removeUnused, args: () => [model()] },
+  'tmfile.rename': { run: tmfileEntry.rename, args: () => [model(), 'conv', 'x'] },
+  'tmfile.replaceAllUses': { run: tmfileEntry.replaceAllUses, args: () => [model(), 'conv', 'data'] },
+  'tmfile.replaceConstant': {
+    run: tmfileEntry.replaceConstant,
+    args: () => [model(), 'conv/w', small(), null],
   },
-  'TmfileModel.quantize': {
-    run: (...args) => model().quantize(...(args as [never, never])),
-    args: () => ['conv/w', 'int8', { perChannel: false, scales: [1], zeroPoints: [0] }],
+  'tmfile.replaceNode': {
+    run: tmfileEntry.replaceNode,
+    args: () => [model(), 'conv', reluOf(model())],
   },
-  'TmfileModel.removeNode': { run: (node) => model().removeNode(node), args: () => ['conv'] },
-  'TmfileModel.rename': {
-    run: (...args) => model().rename(...(args as [never, never])),
-    args: () => ['conv', 'x'],
+  'tmfile.setBatch': { run: tmfileEntry.setBatch, args: () => [model(), 2] },
+  'tmfile.setInputShape': {
+    run: tmfileEntry.setInputShape,
+    args: () => [model(), 'data', [1, 3, 8, 8]],
   },
-  'TmfileModel.replaceAllUses': {
-    run: (...args) => model().replaceAllUses(...(args as [never, never])),
-    args: () => ['conv', 'data'],
-  },
-  'TmfileModel.replaceConstant': {
-    run: (...args) => model().replaceConstant(...(args as [never, never])),
-    args: () => ['conv/w', small(), null],
-  },
-  'TmfileModel.replaceNode': {
-    run: (...args) => model().replaceNode(...(args as [never, never])),
-    args: () => ['conv', reluOf(model())],
-  },
-  'TmfileModel.setBatch': { run: (batch) => model().setBatch(batch), args: () => [2] },
-  'TmfileModel.setInputShape': {
-    run: (...args) => model().setInputShape(...(args as [never, never])),
-    args: () => ['data', [1, 3, 8, 8]],
-  },
-  'TmfileModel.setOutputs': { run: (outputs) => model().setOutputs(outputs), args: () => [['conv']] },
+  'tmfile.setOutputs': { run: tmfileEntry.setOutputs, args: () => [model(), ['conv']] },
+  'tmfile.stripNames': { run: tmfileEntry.stripNames, args: () => [model()] },
+  'tmfile.stripWeights': { run: tmfileEntry.stripWeights, args: () => [model()] },
 }
 
 function openOptions() {
@@ -793,12 +792,12 @@ function parameters(value: object): object {
 
 function stripped() {
   const made = model()
-  made.stripWeights()
+  tmfileEntry.stripWeights(made)
   return made
 }
 
 const reluOf = (made: ReturnType<typeof model>) =>
-  made.createNode({ operator: 'ReLu', name: 'r', inputs: ['conv'] })
+  tmfileEntry.createNode(made, { operator: 'ReLu', name: 'r', inputs: ['conv'] })
 
 /** What getters of options throw; it comes out as the cause of a TileworkError. */
 const THROWN = new Error('thrown by a getter')
@@ -856,20 +855,16 @@ function* wrongArguments({ args }: Call): Generator<readonly [string, readonly u
 
 it('the table covers every exported function', () => {
   const isClass = (value: unknown) => /^class\b/.test(Function.prototype.toString.call(value))
-  const entries = { ...tilework, ...layoutEntry, ...onnxEntry, ...queueEntry, ...tmfileEntry }
-  const functions = Object.entries(entries).filter(
-    ([, value]) => typeof value === 'function' && !isClass(value),
+  const functionsOf = (entry: object) =>
+    Object.entries(entry).flatMap(([name, value]) =>
+      typeof value === 'function' && !isClass(value) ? [name] : [],
+    )
+  // Functions of tmfile have the names of those of ONNX that do the same.
+  const named = functionsOf(tmfileEntry).map((name) =>
+    name in CALLS && !(name in onnxEntry) ? name : `tmfile.${name}`,
   )
-  expect(functions.map(([name]) => name).filter((name) => !(name in CALLS))).toEqual([])
-})
-
-it('the table covers every TmfileModel method with parameters', () => {
-  const { prototype } = tmfileEntry.TmfileModel
-  const methods = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')
-  const withArguments = methods.filter(
-    (name) => (prototype[name as keyof typeof prototype] as () => void).length > 0,
-  )
-  expect(withArguments.filter((name) => !(`TmfileModel.${name}` in CALLS))).toEqual([])
+  const others = functionsOf({ ...tilework, ...layoutEntry, ...onnxEntry, ...queueEntry })
+  expect([...others, ...named].filter((name) => !(name in CALLS))).toEqual([])
 })
 
 it.each(Object.keys(CALLS))('%s', async (name) => {

@@ -370,7 +370,8 @@ async function convertModel(
   )
   const weights = [...file.tensors].filter(({ name, dtype: own }) => constants.has(name) && FLOATS.has(own))
   const losses = await countLosses(weights, options)
-  model.castWeights(dtype)
+  const { castWeights } = await import('../models/tmfile/index.js')
+  castWeights(model, dtype)
   const byteLength = await write(output, file, file.format, options)
   const tensors = summarizeTensors(file.tensors)
   return {

@@ -1,4 +1,5 @@
 /** `tilework convert`: casts that destroy values, and quantization with scales from the values. */
+
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
@@ -14,6 +15,7 @@ import {
   type TensorLosses,
   tensor,
 } from '../../lib/index.js'
+import { replaceConstant } from '../../lib/tmfile.js'
 import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
@@ -105,7 +107,7 @@ describe('a cast that destroys values', () => {
 
   it('is reported for the weights of a model', async () => {
     const model = smallModel()
-    model.replaceConstant('conv/b', tensor(Float32Array.of(1e6, 1)) as DenseTensor)
+    replaceConstant(model, 'conv/b', tensor(Float32Array.of(1e6, 1)) as DenseTensor)
     await save(inFolder('model.tmfile'), model)
     const args = ['convert', inFolder('model.tmfile'), inFolder('half.tmfile'), '--dtype', 'float16']
     expect((await runCli(args)).stderr).toContain(

@@ -7,6 +7,7 @@ import type { EditReport } from '../../lib/cli/commands/edit.js'
 import type { TensorReport } from '../../lib/cli/commands/inspect.js'
 import { check, type DenseTensor, lazyTensor, open, save, tensor } from '../../lib/index.js'
 import type { TmfileDump, TmfileSummary } from '../../lib/models/tmfile/index.js'
+import { addConstant, createNode, insertNode, stripWeights } from '../../lib/tmfile.js'
 import { smallFile } from '../formats/tmfile/tmfile_bytes.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../shared_fixtures.js'
 import { runCli, runJson } from './run_cli.js'
@@ -363,12 +364,13 @@ describe('edit', () => {
     const model = (await open(small)).tmfile!
     for (let at = 0; at < 30; at++) {
       const options = { dtype: 'float32', shape: [1 << 28] } as const
-      model.addConstant(
+      addConstant(
+        model,
         `large${at}`,
         lazyTensor(() => Promise.reject(new Error('never read')), options),
       )
     }
-    model.stripWeights()
+    stripWeights(model)
     await save(inFolder('claims.tmfile'), model)
     const { code, stderr } = await runCli([
       'edit',
@@ -386,11 +388,11 @@ describe('edit', () => {
     const model = (await open(small)).tmfile!
     const [, , bias, conv] = model.graph.tensors
     const words = tensor([0, -1], { dtype: 'int32' }) as DenseTensor
-    const target = model.addConstant('target', words)
+    const target = addConstant(model, 'target', words)
     const description = { operator: 'Reshape', name: 'flat', inputs: [conv!, target] } as const
-    model.insertNode(model.createNode({ ...description, params: { re_shape: [0, -1] } }))
+    insertNode(model, createNode(model, { ...description, params: { re_shape: [0, -1] } }))
     Object.assign(bias!, { dtype: 'int32' })
-    model.stripWeights()
+    stripWeights(model)
     await save(inFolder('shapes.tmfile'), model)
     const { file, report } = await edited(['--fill-weights', 'zeros'], 'shapes.tmfile')
     expect(report.changes).toEqual([

@@ -88,7 +88,7 @@ export function collectNamedNode(
   return [...before, { name, value: jsonOf(json, '--replace-node') }]
 }
 
-/** A dtype of quantized values, or an object with `dtype` and the options of `TmfileModel.quantize`. */
+/** A dtype of quantized values, or an object with `dtype` and the options of `quantizeConstant`. */
 export function collectCodes(text: string, before: readonly Named<JsonObject>[] = []): Named<JsonObject>[] {
   const at = text.search(/=[{@]/)
   const use = '--quantize takes NAME=TYPE or NAME={…}'

@@ -9,6 +9,7 @@ import {
   type TmfileModel,
   tensor,
 } from '../../index.js'
+import * as tmfile from '../../tmfile.js'
 import {
   NODE_FIELDS,
   type ShapeChange,
@@ -70,14 +71,16 @@ export class ModelChanges {
     await this.#changeConstants(choice)
     this.#changeShapes(choice)
     for (const { from, to } of choice.rename ?? []) {
-      this.#note(`renamed ${from} to ${to} in ${formatCount(this.#model.rename(from, to), 'reference')}`)
+      this.#note(
+        `renamed ${from} to ${to} in ${formatCount(tmfile.rename(this.#model, from, to), 'reference')}`,
+      )
     }
     if (choice.castWeights) {
-      const count = this.#model.castWeights(choice.castWeights)
+      const count = tmfile.castWeights(this.#model, choice.castWeights)
       this.#note(`${formatCount(count, 'constant')} cast to ${choice.castWeights}`)
     }
     if (choice.mergeConstants) {
-      this.#note(`constants share ${formatBytes(await this.#model.mergeConstants())}`)
+      this.#note(`constants share ${formatBytes(await tmfile.mergeConstants(this.#model))}`)
     }
     this.#strip(choice)
     if (choice.castWeights === 'float16') {
@@ -88,7 +91,7 @@ export class ModelChanges {
 
   /** The runtime assumes one dtype for the model. */
   #noteMixedTypes(): void {
-    const mixed = this.#model.nodesOfMixedTypes()
+    const mixed = tmfile.nodesOfMixedTypes(this.#model)
     if (mixed.length === 0) return
     const nodes = formatCount(mixed.length, 'node')
     this.notes.push(
@@ -102,27 +105,27 @@ export class ModelChanges {
     }
     const before = this.#model.graph.nodes.length
     if (to.length > 0) {
-      this.#model.cut(from, to)
+      tmfile.cut(this.#model, from, to)
       const after = this.#model.graph.nodes.length
       const start = from.length > 0 ? `from ${from.join(', ')} ` : ''
       this.#note(`cut ${start}to ${to.join(', ')}: ${after} of ${before} nodes`)
     }
     if (outputs) {
-      this.#model.setOutputs(outputs)
+      tmfile.setOutputs(this.#model, outputs)
       this.#note(`outputs are ${outputs.join(', ')}`)
     }
   }
 
   async #changeNodes({ removeNode = [], replaceNode = [], insertNode = [] }: EditChoice): Promise<void> {
     for (const name of removeNode) {
-      this.#model.removeNode(name)
+      tmfile.removeNode(this.#model, name)
       this.#note(`removed node ${name}`)
     }
     for (const { name, value } of replaceNode) {
       const old = this.#model.graph.nodes.find((node) => node.name === name)
       const known = old && { name, inputs: old.inputs, outputs: old.outputs }
       const { node } = await this.#describe({ ...known, ...value }, '--replace-node')
-      this.#model.replaceNode(name, node)
+      tmfile.replaceNode(this.#model, name, node)
       this.#note(`replaced node ${name} by ${node.operator}`)
     }
     for (const description of insertNode) await this.#insert(description)
@@ -130,8 +133,8 @@ export class ModelChanges {
 
   async #insert(description: JsonObject): Promise<void> {
     const { node, replaces } = await this.#describe(description, '--insert-node')
-    this.#model.insertNode(node)
-    if (replaces !== undefined) this.#model.replaceAllUses(replaces, node.outputs[0]!)
+    tmfile.insertNode(this.#model, node)
+    if (replaces !== undefined) tmfile.replaceAllUses(this.#model, replaces, node.outputs[0]!)
     const target = replaces === undefined ? '' : `, which replaces ${replaces} as input of other nodes`
     this.#note(`inserted node ${node.name} (${node.operator})${target}`)
   }
@@ -147,9 +150,9 @@ export class ModelChanges {
       objectOf(value, `${flag}: ${path} must be a JSON object.`)
     for (const [name, values] of Object.entries(objectAt(constants, 'constants'))) {
       const numbers = await this.#constant(name, objectAt(values, `constants.${name}`))
-      this.#model.addConstant(name, numbers)
+      tmfile.addConstant(this.#model, name, numbers)
     }
-    const node = this.#model.createNode(description as unknown as TmfileNodeDescription)
+    const node = tmfile.createNode(this.#model, description as unknown as TmfileNodeDescription)
     if (replaces === undefined) return { node }
     if (typeof replaces === 'string') return { node, replaces }
     throw new TileworkError('ERR_ARGUMENT', `${flag}: "replaces" must be the name of a tensor.`)
@@ -172,19 +175,20 @@ export class ModelChanges {
       const numbers = await this.#files.constant(name, value)
       const old = this.#model.graph.tensors.find((each) => each.name === name)
       if (old) checkFits({ ...old, name }, numbers, value, choice.force)
-      this.#model.replaceConstant(name, numbers)
+      tmfile.replaceConstant(this.#model, name, numbers)
       this.#note(`constant ${name} is ${numbers.dtype} [${numbers.shape.join(', ')}] of ${value}`)
     }
     if (choice.weights !== undefined) await this.#setWeights(choice.weights, choice.force)
     if (choice.fillWeights !== undefined) await this.#fill(choice.fillWeights)
     for (const name of choice.dequantize ?? []) {
-      this.#model.replaceConstant(name, await this.#model.dequantize(name))
+      tmfile.replaceConstant(this.#model, name, await tmfile.dequantizeConstant(this.#model, name))
       this.#note(`constant ${name} is float32`)
     }
     for (const { name, value } of choice.quantize ?? []) {
       checkFields(value, `--quantize ${name}`, ['dtype', 'perChannel', 'scales', 'zeroPoints'])
       const { dtype, ...options } = value
-      const parameters = await this.#model.quantize(
+      const parameters = await tmfile.quantizeConstant(
+        this.#model,
         name,
         dtype as TmfileQuantizedDtype,
         options as TmfileQuantizeOptions,
@@ -204,7 +208,7 @@ export class ModelChanges {
       const { dtype, quantization } = constants.get(name)!
       // Quantized values from a file format without scales keep the scales of the constant.
       const isSame = numbers.dtype === dtype && numbers.quantization === undefined
-      this.#model.replaceConstant(name, numbers, isSame ? quantization : undefined)
+      tmfile.replaceConstant(this.#model, name, numbers, isSame ? quantization : undefined)
     }
     const others = formatCount(constants.size - replacements.length, 'other')
     this.#note(`${formatCount(replacements.length, 'constant')} of ${path}; ${others} unchanged`)
@@ -215,7 +219,7 @@ export class ModelChanges {
     const links = this.#model.links()
     const left: string[] = []
     let filled = 0
-    this.#model.fillWeights((constant) => {
+    tmfile.fillWeights(this.#model, (constant) => {
       const { name, dtype, shape } = constant
       if (!file && isAboutShapes(constant, links.get(constant)?.consumers ?? [])) {
         left.push(name ?? '-')
@@ -229,34 +233,34 @@ export class ModelChanges {
     for (const name of left) this.made.push(`constant ${name} describes a shape and was not filled`)
   }
 
-  #changeShapes({ setInput = [], setBatch }: EditChoice): void {
+  #changeShapes({ setInput = [], setBatch: batch }: EditChoice): void {
     for (const { name, shape } of setInput) {
       this.#note(
         `input ${name} is [${shape.join(', ')}]`,
-        this.#model.setInputShape(name, shape as readonly number[]),
+        tmfile.setInputShape(this.#model, name, shape as readonly number[]),
       )
     }
-    if (setBatch === undefined) return
-    if (typeof setBatch !== 'number')
+    if (batch === undefined) return
+    if (typeof batch !== 'number')
       throw new TileworkError(
         'ERR_ARGUMENT',
-        `--set-batch of a tmfile must be a number; it is "${setBatch ?? '?'}".`,
+        `--set-batch of a tmfile must be a number; it is "${batch ?? '?'}".`,
       )
-    this.#note(`batch is ${setBatch}`, this.#model.setBatch(setBatch))
+    this.#note(`batch is ${batch}`, tmfile.setBatch(this.#model, batch))
   }
 
   #strip({ removeUnused, stripWeights, stripNames }: EditChoice): void {
     if (removeUnused) {
       const before = this.#model.graph.nodes.length
-      this.#model.removeUnused()
+      tmfile.removeUnused(this.#model)
       this.#note(`${before - this.#model.graph.nodes.length} unused nodes removed`)
     }
     if (stripWeights) {
-      this.#model.stripWeights()
+      tmfile.stripWeights(this.#model)
       this.#note('values of all constants removed')
     }
     if (stripNames) {
-      this.#model.stripNames()
+      tmfile.stripNames(this.#model)
       this.#note('all names removed')
     }
   }

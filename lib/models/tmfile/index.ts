@@ -35,6 +35,29 @@ export { summarizeTmfile, type TmfileEndpoint, type TmfileSummary } from './docu
 export type { TmfileWriteOptions, WriteMode } from './document/write.js'
 export { NODE_FIELDS, type TmfileNodeDescription } from './edit/create_node.js'
 export type { ShapeChange } from './edit/edit_shapes.js'
+export {
+  addConstant,
+  castWeights,
+  createNode,
+  cut,
+  dequantizeConstant,
+  fillWeights,
+  insertNode,
+  mergeConstants,
+  nodesOfMixedTypes,
+  quantizeConstant,
+  removeNode,
+  removeUnused,
+  rename,
+  replaceAllUses,
+  replaceConstant,
+  replaceNode,
+  setBatch,
+  setInputShape,
+  setOutputs,
+  stripNames,
+  stripWeights,
+} from './edit/edits.js'
 export type { TmfileQuantizedDtype, TmfileQuantizeOptions } from './edit/quantize.js'
 export { inferShapes } from './infer/infer_shapes.js'
 export {

@@ -1,4 +1,5 @@
 import type { tensor } from '../../../lib/index.js'
+import type * as tmfile from '../../../lib/tmfile.js'
 import type { TmfileModel } from '../../../lib/tmfile.js'
 
 export interface OperatorCase {
@@ -14,5 +15,5 @@ export const OPERATOR_CASES: readonly OperatorCase[]
 export function numbers(seed: number): () => number
 export function modelOf(
   given: OperatorCase,
-  library: { readonly TmfileModel: typeof TmfileModel; readonly tensor: typeof tensor },
+  library: typeof tmfile & { readonly tensor: typeof tensor },
 ): TmfileModel

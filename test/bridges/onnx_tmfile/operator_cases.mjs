@@ -390,9 +390,9 @@ export function numbers(seed) {
   }
 }
 
-/** `library`: the exports `TmfileModel` and `tensor` of tilework, built or not. */
+/** `library`: the exports of `tilework/tmfile` and `tensor` of tilework, built or not. */
 export function modelOf({ operator, params, inputs, constants, outputs = 1, dtypes }, library) {
-  const { TmfileModel, tensor } = library
+  const { addConstant, createNode, insertNode, setOutputs, TmfileModel, tensor } = library
   const input = (shape, at) => ({
     ...{
       name: `input${at}`,
@@ -407,7 +407,7 @@ export function modelOf({ operator, params, inputs, constants, outputs = 1, dtyp
   const model = new TmfileModel()
   const tensors = inputs.map(input)
   model.graph.tensors.push(...tensors)
-  for (const each of tensors) model.insertNode(model.createNode({ operator: 'InputOp', outputs: [each] }))
+  for (const each of tensors) insertNode(model, createNode(model, { operator: 'InputOp', outputs: [each] }))
   model.graph.inputs = [...model.graph.nodes]
   const next = numbers(7)
   const names = constants.map(({ shape, values, dtype = 'float32', min = -0.5 }, at) => {
@@ -416,7 +416,7 @@ export function modelOf({ operator, params, inputs, constants, outputs = 1, dtyp
       values === 'zeros'
         ? Array(count).fill(0)
         : (values ?? Array.from({ length: count }, () => min + next()))
-    model.addConstant(`constant${at}`, tensor(list, { dtype, shape }))
+    addConstant(model, `constant${at}`, tensor(list, { dtype, shape }))
     return `constant${at}`
   })
   const variable = (_, at) => ({
@@ -430,10 +430,11 @@ export function modelOf({ operator, params, inputs, constants, outputs = 1, dtyp
     ...{ quantization: null, buffer: null },
   })
   const made = Array.from({ length: outputs }, variable)
-  model.insertNode(
-    model.createNode({ operator, name: 'node', inputs: [...tensors, ...names], outputs: made, params }),
+  insertNode(
+    model,
+    createNode(model, { operator, name: 'node', inputs: [...tensors, ...names], outputs: made, params }),
     model.graph.nodes.length,
   )
-  model.setOutputs(['node'])
+  setOutputs(model, ['node'])
   return model
 }

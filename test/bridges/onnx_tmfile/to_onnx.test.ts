@@ -8,11 +8,22 @@ import { TO_ONNX } from '../../../lib/bridges/onnx_tmfile/to_onnx/table.js'
 import { cast, check, convert, type DenseTensor, open, save, serialize, tensor } from '../../../lib/index.js'
 import type { ValueType } from '../../../lib/onnx.js'
 import { inferTypes } from '../../../lib/onnx.js'
-import { TmfileModel, type TmfileTensor, tmfileToOnnx } from '../../../lib/tmfile.js'
+import * as tmfile from '../../../lib/tmfile.js'
+import {
+  createNode,
+  insertNode,
+  replaceConstant,
+  setOutputs,
+  stripNames,
+  stripWeights,
+  type TmfileModel,
+  type TmfileTensor,
+  tmfileToOnnx,
+} from '../../../lib/tmfile.js'
 import { THIRD_PARTY, thirdPartyPath } from '../../shared_fixtures.js'
 import { modelOf, OPERATOR_CASES, type OperatorCase } from './operator_cases.mjs'
 
-const library = { TmfileModel, tensor }
+const library = { ...tmfile, tensor }
 
 const elements = ({ shape }: TmfileTensor) => shape!.reduce((product, extent) => product * extent, 1)
 
@@ -63,7 +74,7 @@ describe('names', () => {
 
   it('are made where the file has none', async () => {
     const model = smallModel()
-    model.stripNames()
+    stripNames(model)
     const { graph } = (await tmfileToOnnx(model)).model
     expect(graph.inputs.map(({ name }) => name)).toEqual(['tensor_0'])
     expect(new Set(graph.nodes.map(({ name }) => name)).size).toBe(2)
@@ -79,9 +90,9 @@ describe('refusals', () => {
       ['ReLu', 'behind'],
     ] as const) {
       const inputs = [name === 'behind' ? 'moved' : 'node']
-      model.insertNode(model.createNode({ operator, name, inputs }), model.graph.nodes.length)
+      insertNode(model, createNode(model, { operator, name, inputs }), model.graph.nodes.length)
     }
-    model.setOutputs(['boxes', 'behind'])
+    setOutputs(model, ['boxes', 'behind'])
     const message = expect.stringMatching(
       /2 nodes have no counterpart:\n {2}"boxes" \(Region\): .*\n {2}"moved" \(Reorg\): /,
     )
@@ -95,9 +106,12 @@ describe('refusals', () => {
     for (let at = 0; at < 12; at++) {
       const name = `moved${at}`
       const inputs = ['node']
-      model.insertNode(model.createNode({ operator: 'Reorg', name, inputs }), model.graph.nodes.length)
+      insertNode(model, createNode(model, { operator: 'Reorg', name, inputs }), model.graph.nodes.length)
     }
-    model.setOutputs(Array.from({ length: 12 }, (_, at) => `moved${at}`))
+    setOutputs(
+      model,
+      Array.from({ length: 12 }, (_, at) => `moved${at}`),
+    )
     await expect(tmfileToOnnx(model)).rejects.toThrow(
       /12 nodes have no counterpart:\n {2}"moved0", "moved1", "moved2" and 9 more \(Reorg\): [^\n]*$/,
     )
@@ -105,8 +119,8 @@ describe('refusals', () => {
 
   it('leave out nodes that no output needs', async () => {
     const model = smallModel()
-    const node = model.createNode({ operator: 'Region', name: 'boxes', inputs: ['node'] })
-    model.insertNode(node, model.graph.nodes.length)
+    const node = createNode(model, { operator: 'Region', name: 'boxes', inputs: ['node'] })
+    insertNode(model, node, model.graph.nodes.length)
     expect((await tmfileToOnnx(model)).report.nodes).toBe(1)
   })
 
@@ -117,11 +131,12 @@ describe('refusals', () => {
     Object.assign(moved.graph.nodes.at(-1)!.params, { tr_shape: 1 })
     await expect(tmfileToOnnx(moved)).rejects.toThrow(/"node" \(Transpose\): its parameter tr_shape is 1/)
     const flat = smallModel()
-    flat.insertNode(
-      flat.createNode({ operator: 'Reshape', name: 'flat', inputs: ['node'], params: { re_shape: [7] } }),
+    insertNode(
+      flat,
+      createNode(flat, { operator: 'Reshape', name: 'flat', inputs: ['node'], params: { re_shape: [7] } }),
       flat.graph.nodes.length,
     )
-    flat.setOutputs(['flat'])
+    setOutputs(flat, ['flat'])
     await expect(tmfileToOnnx(flat)).rejects.toThrow(
       /"flat" \(Reshape\): its parameters do not fit its inputs \[1,5,4,6\]/,
     )
@@ -157,8 +172,9 @@ describe('the batch', () => {
     expect(open.model.graph.inputs.map(shapeOf)).toEqual([['N', 4, 6, 8]])
     expect(open.model.graph.outputs.map(shapeOf)).toEqual([['N', 5, 4, 6]])
     const flat = smallModel()
-    flat.insertNode(
-      flat.createNode({
+    insertNode(
+      flat,
+      createNode(flat, {
         operator: 'Reshape',
         name: 'flat',
         inputs: ['node'],
@@ -166,14 +182,15 @@ describe('the batch', () => {
       }),
       flat.graph.nodes.length,
     )
-    flat.setOutputs(['flat'])
+    setOutputs(flat, ['flat'])
     await expect(tmfileToOnnx(flat, { batch: 'N' })).rejects.toThrow(/these nodes depend on its size: "flat"/)
   })
 
   it('changes targets of Reshape that begin with the old one', async () => {
     const model = smallModel()
-    model.insertNode(
-      model.createNode({
+    insertNode(
+      model,
+      createNode(model, {
         operator: 'Reshape',
         name: 'flat',
         inputs: ['node'],
@@ -181,7 +198,7 @@ describe('the batch', () => {
       }),
       model.graph.nodes.length,
     )
-    model.setOutputs(['flat'])
+    setOutputs(model, ['flat'])
     const { graph } = (await tmfileToOnnx(model, { batch: 4 })).model
     expect(graph.outputs.map(shapeOf)).toEqual([[4, 120]])
     expect(model.graph.nodes.at(-1)!.params).toMatchObject({ re_shape: [1, 120] })
@@ -201,7 +218,7 @@ describe('constants', () => {
 
   it('without data are zeros, or refused', async () => {
     const model = smallModel()
-    model.stripWeights()
+    stripWeights(model)
     const { report, model: made } = await tmfileToOnnx(model)
     expect([...report.zeros].sort()).toEqual(['constant0', 'constant1'])
     const weights = made.graph.initializer('constant0') as DenseTensor
@@ -308,7 +325,7 @@ describe('NHWC models', () => {
       Float32Array.from({ length: count }, (_, at) => at),
       { shape: [outputs, 3, 3, inputs] },
     )
-    model.replaceConstant('constant0', weights)
+    replaceConstant(model, 'constant0', weights)
     model.graph.tensors[0]!.shape = [1, 6, 8, 4]
     Object.assign(model.graph.nodes.at(-1)!.params, { group: 4 / inputs, output_channel: outputs })
     model.graph.nodes.at(-1)!.inputs.pop()
@@ -341,9 +358,9 @@ describe('NHWC models', () => {
   ])('reshape to %j as images of n, h, w, c', async (target, shape, made) => {
     const model = nhwc(5, 4)
     const params = { re_shape: target }
-    const node = model.createNode({ operator: 'Reshape', name: 'flat', inputs: ['node'], params })
-    model.insertNode(node, model.graph.nodes.length)
-    model.setOutputs(['flat'])
+    const node = createNode(model, { operator: 'Reshape', name: 'flat', inputs: ['node'], params })
+    insertNode(model, node, model.graph.nodes.length)
+    setOutputs(model, ['flat'])
     const { graph } = (await tmfileToOnnx(model)).model
     expect(graph.outputs.map(shapeOf)).toEqual([shape])
     expect(opTypes({ graph }).join(' ')).toBe(`Conv Clip ${made}`)

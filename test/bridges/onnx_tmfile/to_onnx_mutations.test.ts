@@ -1,7 +1,8 @@
 /** Seeded changes of the tmfiles of all cases: what an engine cannot compute is refused, whatever is wrong with it. */
 import { expect, test } from 'vitest'
 import { check, serialize, TileworkError, tensor } from '../../../lib/index.js'
-import { TmfileModel, type TmfileNode, tmfileToOnnx } from '../../../lib/tmfile.js'
+import * as tmfile from '../../../lib/tmfile.js'
+import { type TmfileModel, type TmfileNode, tmfileToOnnx } from '../../../lib/tmfile.js'
 import { fuzzSeed, randomNumbers } from '../../attacks/random_numbers.js'
 import { modelOf, OPERATOR_CASES } from './operator_cases.mjs'
 
@@ -65,7 +66,7 @@ test('changed nodes are converted to models without errors, or refused', { timeo
   const pick: Pick = (list) => list[random(list.length)]!
   for (let number = 0; number < COUNT; number++) {
     const given = pick(OPERATOR_CASES)
-    const model = modelOf(given, { TmfileModel, tensor })
+    const model = modelOf(given, { ...tmfile, tensor })
     const node = model.graph.nodes.find(({ operator }) => operator === given.operator)!
     for (let changes = pick([1, 1, 2, 3]); changes > 0; changes--) pick(MUTATIONS)(model, node, pick)
     const label = `${number} ${given.operator} ${JSON.stringify(node.params)}`

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { rowOf, TO_TMFILE } from '../../../lib/bridges/onnx_tmfile/to_tmfile/table.js'
 import { check, convert, open, serialize, TileworkError, tensor } from '../../../lib/index.js'
-import { onnxToTmfile, type TmfileModel, type TmfileNode } from '../../../lib/tmfile.js'
+import { onnxToTmfile, setBatch, type TmfileModel, type TmfileNode } from '../../../lib/tmfile.js'
 import { THIRD_PARTY, thirdPartyPath } from '../../shared_fixtures.js'
 import { floats, ints, OnnxNet, scalar } from './onnx_net.js'
 import { CASES } from './to_tmfile_cases.js'
@@ -203,7 +203,7 @@ describe('shapes', () => {
     const last = net.op('Gemm', [net.op('Flatten', [y]), floats(64, 5)])
     const { model, report } = await onnxToTmfile(net.out(last), { batch: 1 })
     expect(report.fixedBatch).toEqual([])
-    const { blocked } = model.setBatch(4)
+    const { blocked } = setBatch(model, 4)
     expect(blocked).toEqual([])
     expect(model.graph.outputs[0]!.outputs[0]!.shape).toEqual([4, 5])
   })

@@ -1,7 +1,15 @@
 /** Files that the runtime loads and that kill it: findings of a check, errors of a strict one. */
+
 import { describe, expect, it } from 'vitest'
 import { cast, check, open, serialize, tensor } from '../../../lib/index.js'
 import type { TmfileModel } from '../../../lib/tmfile.js'
+import {
+  castWeights,
+  insertNode,
+  nodesOfMixedTypes,
+  quantizeConstant,
+  replaceConstant,
+} from '../../../lib/tmfile.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../shared_fixtures.js'
 import { node, smallModel, variable } from './tmfile_bytes.js'
 
@@ -28,7 +36,7 @@ const pooling = (params: object) =>
       kernel_w: 2,
       ...params,
     })
-    model.insertNode(pool)
+    insertNode(model, pool)
   })
 
 it('a small model has no error', async () => {
@@ -39,7 +47,8 @@ describe.each<[string, TmfileModel, RegExp]>([
   [
     'a weight of another type than the data',
     changed((_, model) =>
-      model.replaceConstant(
+      replaceConstant(
+        model,
         'conv/w',
         cast(tensor([1, 2, 3, 4, 5, 6], { shape: [2, 3, 1, 1], dtype: 'float32' }), 'float16'),
       ),
@@ -79,7 +88,7 @@ describe.each<[string, TmfileModel, RegExp]>([
   [
     'a Concat along an axis that its inputs do not have',
     changed((graph, model) =>
-      model.insertNode(node('both', 'Concat', [graph.tensors[3]!], [variable('both')], { axis: 4 })),
+      insertNode(model, node('both', 'Concat', [graph.tensors[3]!], [variable('both')], { axis: 4 })),
     ),
     /ERR_RANGE: .*has axis 4; its inputs have 4 axes/,
   ],
@@ -97,17 +106,17 @@ it('a global Pooling needs no stride', async () => {
 describe('types of a whole model', () => {
   it('are named after a single constant was quantized', async () => {
     const model = smallModel()
-    await model.quantize('conv/w', 'int8')
-    expect(model.nodesOfMixedTypes().map(({ name }) => name)).toEqual(['conv'])
+    await quantizeConstant(model, 'conv/w', 'int8')
+    expect(nodesOfMixedTypes(model).map(({ name }) => name)).toEqual(['conv'])
   })
 
   it('change together in castWeights', async () => {
     const model = smallModel()
-    model.castWeights('float16')
-    expect(model.nodesOfMixedTypes()).toEqual([])
+    castWeights(model, 'float16')
+    expect(nodesOfMixedTypes(model)).toEqual([])
     expect(new Set(model.graph.tensors.map(({ dtype }) => dtype))).toEqual(new Set(['float16']))
     expect(await errorsOf(model)).toEqual([])
-    model.castWeights('float32')
+    castWeights(model, 'float32')
     expect(new Set(model.graph.tensors.map(({ dtype }) => dtype))).toEqual(new Set(['float32']))
   })
 
@@ -116,17 +125,17 @@ describe('types of a whole model', () => {
     const slopes = { ...model.graph.tensors[2]!, name: 'slopes', dtype: 'float16' as const }
     const data = { ...variable('codes'), dtype: 'uint8' as const }
     model.graph.tensors.push(data)
-    model.insertNode(node('slopes', 'Const', [], [slopes]))
-    model.insertNode(node('prelu', 'PReLU', [data, slopes], [variable('prelu')]), model.graph.nodes.length)
-    model.castWeights('float32')
+    insertNode(model, node('slopes', 'Const', [], [slopes]))
+    insertNode(model, node('prelu', 'PReLU', [data, slopes], [variable('prelu')]), model.graph.nodes.length)
+    castWeights(model, 'float32')
     expect(slopes.dtype).toBe('float16')
-    expect(model.nodesOfMixedTypes()).toEqual([])
+    expect(nodesOfMixedTypes(model)).toEqual([])
   })
 })
 
 it('an output that a node reads is noted', async () => {
   const model = changed((graph, own) =>
-    own.insertNode(node('relu', 'ReLu', [graph.tensors[3]!], [variable('relu')])),
+    insertNode(own, node('relu', 'ReLu', [graph.tensors[3]!], [variable('relu')])),
   )
   const findings = await check(await serialize(model))
   expect(findings.map(({ code, severity, message }) => [code, severity, message.slice(0, 48)])).toEqual([
@@ -137,7 +146,7 @@ it('an output that a node reads is noted', async () => {
 describe('real files', THIRD_PARTY, () => {
   it.each(thirdPartyFiles('tmfile').map(({ path }) => path))('%s has no such error', async (path) => {
     const file = await open(thirdPartyPath(path))
-    expect(file.tmfile!.nodesOfMixedTypes()).toEqual([])
+    expect(nodesOfMixedTypes(file.tmfile!)).toEqual([])
     expect(
       (await check(thirdPartyPath(path), { level: 'strict' })).filter(({ severity }) => severity === 'error'),
     ).toEqual([])
@@ -152,7 +161,7 @@ it.each([
 ])('a Reshape of an NHWC model to %j is an error: %j', async (target, isError) => {
   const model = changed((graph, own) => {
     Object.assign(graph, { graphLayout: 1 })
-    own.insertNode(node('flat', 'Reshape', [graph.tensors[3]!], [variable('flat')], { re_shape: target }))
+    insertNode(own, node('flat', 'Reshape', [graph.tensors[3]!], [variable('flat')], { re_shape: target }))
   })
   expect((await errorsOf(model)).some((error) => error.includes('NHWC models with 1 to 4 only'))).toBe(
     isError,

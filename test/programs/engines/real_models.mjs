@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, save, tensor } from '../../../dist/index.js'
+import { fillWeights, setInputShape } from '../../../dist/tmfile.js'
 import { generator } from '../../../scripts/seeded.mjs'
 
 /** Shapes of inputs that a file leaves open. */
@@ -22,12 +23,12 @@ export async function openFilled(path) {
   const file = await open(path)
   const random = generator(1)
   const gauss = () => random() + random() + random() - 1.5
-  file.tmfile.fillWeights(({ dtype, shape }) => {
+  fillWeights(file.tmfile, ({ dtype, shape }) => {
     const scale = shape.length > 1 ? 1.5 / Math.sqrt(countOf(shape.slice(1))) : 0.1
     const values = Array.from({ length: countOf(shape) }, () => (dtype === 'float32' ? scale * gauss() : 0))
     return tensor(values, { dtype, shape })
   })
-  for (const [name, shape] of Object.entries(shapesOf(path))) file.tmfile.setInputShape(name, shape)
+  for (const [name, shape] of Object.entries(shapesOf(path))) setInputShape(file.tmfile, name, shape)
   return file
 }
 

@@ -5,7 +5,8 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { open, save, tensor } from '../../../dist/index.js'
-import { onnxToTmfile, TmfileModel, tmfileToOnnx } from '../../../dist/tmfile.js'
+import * as tmfile from '../../../dist/tmfile.js'
+import { onnxToTmfile, setOutputs, tmfileToOnnx } from '../../../dist/tmfile.js'
 import { generator } from '../../../scripts/seeded.mjs'
 import { modelOf, OPERATOR_CASES } from '../../bridges/onnx_tmfile/operator_cases.mjs'
 import { arraysOf, compareOutputs, difference, runEngine, TOLERANCE } from './compare.mjs'
@@ -63,7 +64,7 @@ async function runBoth(model, inputs, { runtime, runner, folder }) {
 
 async function compareOperator({ inputs: shapes, range: [low, high] = [-1, 1], ...given }, context) {
   const folder = freshFolder(context)
-  const model = modelOf({ inputs: shapes, ...given }, { TmfileModel, tensor })
+  const model = modelOf({ inputs: shapes, ...given }, { ...tmfile, tensor })
   const random = generator(3)
   const inputs = {}
   for (const [at, shape] of shapes.entries()) {
@@ -127,7 +128,7 @@ async function compareReal(path, context) {
 /** The converter ends a detector there as well. */
 function endBeforeBoxes(model) {
   const boxes = model.graph.outputs.find(({ operator }) => operator === 'DetectionOutput')
-  if (boxes) model.setOutputs(boxes.inputs)
+  if (boxes) setOutputs(model, boxes.inputs)
 }
 
 function readOutputs({ graph }) {

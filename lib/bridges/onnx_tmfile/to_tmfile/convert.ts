@@ -21,6 +21,7 @@ import {
 } from '../../../models/onnx/infer/node_view.js'
 import { shapesOf } from '../../../models/onnx/infer/shapes.js'
 import { outputTypeOf } from '../../../models/onnx/infer/types.js'
+import { castWeights } from '../../../models/tmfile/edit/edits.js'
 import type { TmfileModel, TmfileNode, TmfileTensor } from '../../../models/tmfile/index.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
@@ -116,7 +117,7 @@ class Conversion {
     if (bare.length > 0) throw refusedError(bare, 'a tmfile', 'onnx')
     built.name = null
     if (this.#settings.weights === 'float16') {
-      built.castWeights('float16')
+      castWeights(built, 'float16')
       this.#report.notes.add('Weights are float16; builds of the engine for x86 CPUs do not run them.')
     }
     return { model: built, report: this.#finishReport(outputs.flatMap(({ outputs: made }) => made)) }

@@ -3,7 +3,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { allowedFor, isStorable } from '../../../formats/tmfile/encode/chunk.js'
 import { type OperatorSchema, operatorByName } from '../../../formats/tmfile/operators.js'
 import { OPERATOR_VERSION } from '../../../formats/tmfile/schema.js'
-import { producerNode } from '../../../models/tmfile/edit/create_node.js'
+import { producerNode } from '../../../models/tmfile/document/operator_node.js'
 import {
   type KnownNode,
   type OperatorName,

@@ -6,8 +6,8 @@ import type { TmfileBuffer, TmfileDtype, TmfileTensor } from '../../../formats/t
 import { uniqueNames } from '../../../formats/write_checks.js'
 import { storedShape } from '../../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
-import { producerNode } from '../edit/create_node.js'
 import { TmfileModel } from './model.js'
+import { producerNode } from './operator_node.js'
 import { quantizationOf } from './tensors.js'
 
 /** @throws TileworkError ERR_UNSUPPORTED for a tensor that a tmfile cannot hold; ERR_NO_DATA */

@@ -30,3 +30,11 @@ export function operatorNode(
     // `params` has the type of `operator`: both come from the schema.
   } as unknown as TmfileNode
 }
+
+/** Operators of nodes without inputs: graph inputs and stored constants. */
+export type ProducerName = 'InputOp' | 'Const'
+
+/** A node without inputs that produces `tensor` and has its name. */
+export function producerNode(operator: ProducerName, tensor: TmfileTensor): TmfileNode {
+  return operatorNode(operator, tensor.name, {}, { inputs: [], outputs: [tensor] })
+}

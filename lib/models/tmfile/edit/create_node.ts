@@ -15,7 +15,6 @@ import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import { checkKeys } from '../document/check_arguments.js'
 import { findTensor } from '../document/lookup.js'
-import { operatorNode } from '../document/operator_node.js'
 import { checkNewName } from './edit_names.js'
 
 /** Describes a new node; omitted fields have defaults. */
@@ -121,12 +120,4 @@ function checkParams(
   if (unknown === undefined) return params
   const known = Object.keys(fields).join(', ') || 'none'
   throw invalidDescription(`unknown parameter ${valueText(unknown)}; ${operator} has: ${known}.`)
-}
-
-/** Operators of nodes without inputs: graph inputs and stored constants. */
-export type ProducerName = 'InputOp' | 'Const'
-
-/** A node without inputs that produces `tensor` and has its name. */
-export function producerNode(operator: ProducerName, tensor: TmfileTensor): TmfileNode {
-  return operatorNode(operator, tensor.name, {}, { inputs: [], outputs: [tensor] })
 }

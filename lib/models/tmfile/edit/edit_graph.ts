@@ -6,7 +6,7 @@ import type { TmfileBuffer, TmfileGraph, TmfileNode, TmfileTensor } from '../../
 import { valueText } from '../../../value_text.js'
 import { checkGraphTensor, checkKeys, checkNode } from '../document/check_arguments.js'
 import { findNode, findTensor, linksOf, refuseEdit } from '../document/lookup.js'
-import { producerNode } from './create_node.js'
+import { producerNode } from '../document/operator_node.js'
 import { checkNewName, refuseTakenName } from './edit_names.js'
 import { deadNodes, protectOutputs } from './protect_outputs.js'
 

@@ -1,4 +1,5 @@
 /** Edits of models: what each changes and keeps, and that the written file is valid. */
+
 import { describe, expect, it } from 'vitest'
 import {
   check,
@@ -9,6 +10,26 @@ import {
   tensor as tensorOf,
 } from '../../../../lib/index.js'
 import type { TmfileNode } from '../../../../lib/tmfile.js'
+import {
+  addConstant,
+  castWeights,
+  createNode,
+  cut,
+  fillWeights,
+  insertNode,
+  mergeConstants,
+  removeNode,
+  removeUnused,
+  rename,
+  replaceAllUses,
+  replaceConstant,
+  replaceNode,
+  setBatch,
+  setInputShape,
+  setOutputs,
+  stripNames,
+  stripWeights,
+} from '../../../../lib/tmfile.js'
 import { constant, node, smallModel, variable } from '../../../formats/tmfile/tmfile_bytes.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../../shared_fixtures.js'
 
@@ -27,15 +48,15 @@ const named = (nodes: readonly TmfileNode[], name: string): TmfileNode =>
 describe('names', () => {
   it('renames a tensor and its node together', async () => {
     const model = smallModel()
-    expect(model.rename('conv/w', 'weights')).toBe(2)
+    expect(rename(model, 'conv/w', 'weights')).toBe(2)
     const { graph } = await written(model)
     expect(names(graph.tensors)).toEqual(['data', 'weights', 'conv/b', 'conv'])
     expect(names(graph.nodes)).toEqual(['data', 'weights', 'conv/b', 'conv'])
   })
 
   it('rejects a taken name and a missing one', () => {
-    expect(() => smallModel().rename('conv', 'data')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
-    expect(() => smallModel().rename('nobody', 'x')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => rename(smallModel(), 'conv', 'data')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => rename(smallModel(), 'nobody', 'x')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
   })
 
   it('rejects every edit that would duplicate a name, and leaves the model unchanged', async () => {
@@ -44,37 +65,37 @@ describe('names', () => {
     const before = await serialize(model)
     const [data, , , conv] = model.graph.tensors
     const twin = (name: string) => node(name, 'ReLu', [conv!], [variable('new')])
-    expect(() => model.insertNode(twin('conv'))).toThrow(refused)
-    expect(() => model.insertNode(node('r', 'ReLu', [data!], [variable('conv')]))).toThrow(refused)
+    expect(() => insertNode(model, twin('conv'))).toThrow(refused)
+    expect(() => insertNode(model, node('r', 'ReLu', [data!], [variable('conv')]))).toThrow(refused)
     const pair = [variable('twice'), variable('twice')]
-    expect(() => model.insertNode(node('r', 'Split', [data!], pair))).toThrow(refused)
-    expect(() => model.replaceNode('conv', node('data', 'ReLu', [data!], [conv!]))).toThrow(refused)
-    expect(() => model.replaceNode('conv', node('conv', 'ReLu', [variable('data')], [conv!]))).toThrow(
+    expect(() => insertNode(model, node('r', 'Split', [data!], pair))).toThrow(refused)
+    expect(() => replaceNode(model, 'conv', node('data', 'ReLu', [data!], [conv!]))).toThrow(refused)
+    expect(() => replaceNode(model, 'conv', node('conv', 'ReLu', [variable('data')], [conv!]))).toThrow(
       refused,
     )
-    expect(() => model.addConstant('conv', tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(
+    expect(() => addConstant(model, 'conv', tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(
       refused,
     )
     expect(await serialize(model)).toEqual(before)
     named(model.graph.nodes, 'conv').name = 'c'
-    expect(() => model.rename('c', 'data')).toThrow(refused)
-    expect(() => model.addConstant('c', tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(refused)
+    expect(() => rename(model, 'c', 'data')).toThrow(refused)
+    expect(() => addConstant(model, 'c', tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(refused)
   })
 
   it('a cut duplicates no tensor and no name', () => {
     const refused = expect.objectContaining({ code: 'ERR_GRAPH' })
     const model = smallModel()
     const [left, right] = [variable('left'), variable('right')]
-    model.insertNode(node('left', 'Split', [model.graph.tensors[3]!], [left, right]))
-    model.insertNode(node('sum', 'Eltwise', [left, right], [variable('sum')]))
-    expect(() => model.cut(['left', 'data'], ['sum'])).toThrow(refused)
+    insertNode(model, node('left', 'Split', [model.graph.tensors[3]!], [left, right]))
+    insertNode(model, node('sum', 'Eltwise', [left, right], [variable('sum')]))
+    expect(() => cut(model, ['left', 'data'], ['sum'])).toThrow(refused)
     named(model.graph.nodes, 'sum').name = 'conv'
     named(model.graph.nodes, 'conv').name = 'c'
     named(model.graph.nodes, 'left').name = 'conv'
-    expect(() => model.cut(['conv', 'conv'], ['sum'])).toThrow(refused)
+    expect(() => cut(model, ['conv', 'conv'], ['sum'])).toThrow(refused)
     named(model.graph.nodes, 'conv').name = 'l'
     named(model.graph.nodes, 'conv').name = 's'
-    model.cut(['conv', 'conv'], ['sum'])
+    cut(model, ['conv', 'conv'], ['sum'])
     expect(names(model.graph.nodes)).toEqual(['conv', 'l', 's'])
   })
 
@@ -82,12 +103,13 @@ describe('names', () => {
     const model = smallModel()
     const [data, , , conv] = model.graph.tensors
     const scale = constant('conv/w', [3], [1, 2, 3])
-    model.insertNode(node('gamma', 'Const', [], [{ ...scale, name: 'gamma' }]))
-    model.replaceNode(
+    insertNode(model, node('gamma', 'Const', [], [{ ...scale, name: 'gamma' }]))
+    replaceNode(
+      model,
       'conv',
       node('conv', 'Scale', [data!, scale], [variable('conv', conv!.shape)], { axis: 1 }),
     )
-    model.insertNode(node('conv/w', 'Const', [], [scale]), 0)
+    insertNode(model, node('conv/w', 'Const', [], [scale]), 0)
     expect(names(model.graph.tensors)).toEqual(['data', 'gamma', 'conv/w', 'conv'])
   })
 
@@ -95,21 +117,23 @@ describe('names', () => {
     const refused = expect.objectContaining({ code: 'ERR_ARGUMENT' })
     const model = smallModel()
     const inputs = ['data']
-    expect(() => model.rename('conv', name)).toThrow(refused)
-    expect(() => model.addConstant(name, tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(refused)
-    expect(() => model.createNode({ operator: 'ReLu', name, inputs })).toThrow(refused)
-    expect(() => model.createNode({ operator: 'ReLu', outputs: [name], inputs })).toThrow(refused)
-    expect(() => model.insertNode(node(name, 'ReLu', [model.graph.tensors[0]!], [variable('r')]))).toThrow(
+    expect(() => rename(model, 'conv', name)).toThrow(refused)
+    expect(() => addConstant(model, name, tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(
       refused,
     )
-    expect(() => model.insertNode(node('r', 'ReLu', [model.graph.tensors[0]!], [variable(name)]))).toThrow(
+    expect(() => createNode(model, { operator: 'ReLu', name, inputs })).toThrow(refused)
+    expect(() => createNode(model, { operator: 'ReLu', outputs: [name], inputs })).toThrow(refused)
+    expect(() => insertNode(model, node(name, 'ReLu', [model.graph.tensors[0]!], [variable('r')]))).toThrow(
+      refused,
+    )
+    expect(() => insertNode(model, node('r', 'ReLu', [model.graph.tensors[0]!], [variable(name)]))).toThrow(
       refused,
     )
   })
 
   it('strips names', async () => {
     const model = smallModel()
-    model.stripNames()
+    stripNames(model)
     const { graph } = await written(model)
     expect(names([...graph.tensors, ...graph.nodes])).toEqual(new Array(8).fill(null))
   })
@@ -119,9 +143,9 @@ describe('shapes', () => {
   it('a batch size propagates through the graph and into Reshape targets', async () => {
     const model = smallModel()
     const flat = variable('flat', [1, 32])
-    model.insertNode(node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [1, 32] }))
-    model.setOutputs(['flat'])
-    expect(names(model.setBatch(4).reshaped)).toEqual(['flat'])
+    insertNode(model, node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [1, 32] }))
+    setOutputs(model, ['flat'])
+    expect(names(setBatch(model, 4).reshaped)).toEqual(['flat'])
     const { graph } = await written(model)
     expect(graph.tensors.map(({ shape }) => shape)).toEqual([
       [4, 3, 4, 4],
@@ -136,9 +160,9 @@ describe('shapes', () => {
   it('a Reshape with -1 does not fit where the other dimensions do not divide the elements', async () => {
     const model = smallModel()
     const flat = variable('flat', [1, 32])
-    model.insertNode(node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [-1, 32] }))
-    expect(names(model.setInputShape('data', [1, 3, 5, 5]).blocked)).toEqual(['flat'])
-    expect(model.setInputShape('data', [1, 3, 8, 8]).blocked).toEqual([])
+    insertNode(model, node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [-1, 32] }))
+    expect(names(setInputShape(model, 'data', [1, 3, 5, 5]).blocked)).toEqual(['flat'])
+    expect(setInputShape(model, 'data', [1, 3, 8, 8]).blocked).toEqual([])
     expect(flat.shape).toEqual([4, 32])
   })
 
@@ -150,20 +174,21 @@ describe('shapes', () => {
       [3, 32],
       Array.from({ length: 96 }, () => 0),
     )
-    model.insertNode(
+    insertNode(
+      model,
       node('fc', 'FullyConnected', [model.graph.tensors[3]!, weights], [out], { num_output: 3 }),
     )
-    expect(names(model.setInputShape('data', [1, 3, 5, 5]).blocked)).toEqual(['fc'])
+    expect(names(setInputShape(model, 'data', [1, 3, 5, 5]).blocked)).toEqual(['fc'])
     expect(out.shape).toBe(null)
-    expect(model.setInputShape('data', [1, 3, 2, 8]).blocked).toEqual([])
+    expect(setInputShape(model, 'data', [1, 3, 2, 8]).blocked).toEqual([])
     expect(out.shape).toEqual([1, 3, 1, 1])
   })
 
   it('another size changes the shapes that follow, and lists Reshape nodes that do not fit', async () => {
     const model = smallModel()
     const flat = variable('flat', [1, 32])
-    model.insertNode(node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [1, 32] }))
-    const { blocked, reshaped, unknown } = model.setInputShape('data', [1, 3, 8, 8])
+    insertNode(model, node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [1, 32] }))
+    const { blocked, reshaped, unknown } = setInputShape(model, 'data', [1, 3, 8, 8])
     expect([names(blocked), reshaped, unknown]).toEqual([['flat'], [], [flat]])
     const { graph } = await written(model)
     expect(graph.tensors.map(({ shape }) => shape)).toEqual([
@@ -184,7 +209,7 @@ describe('shapes', () => {
     ['data', [1, 3, 4, 4, 1], 'ERR_ARGUMENT'],
     ['data', new Array(9).fill(1), 'ERR_RANK'],
   ])('%s cannot be %j', (name, shape, code) => {
-    expect(() => smallModel().setInputShape(name, shape)).toThrow(expect.objectContaining({ code }))
+    expect(() => setInputShape(smallModel(), name, shape)).toThrow(expect.objectContaining({ code }))
   })
 })
 
@@ -192,7 +217,7 @@ it('an input of unknown shape accepts any rank', () => {
   for (const shape of [null, []]) {
     const model = smallModel()
     model.graph.tensors[0]!.shape = shape
-    model.setInputShape('data', [1, 3, 4])
+    setInputShape(model, 'data', [1, 3, 4])
     expect(model.graph.tensors[0]!.shape).toEqual([1, 3, 4])
   }
 })
@@ -201,9 +226,9 @@ describe('nodes', () => {
   it('removing a node connects its input to its consumers, and removes its constants', async () => {
     const model = smallModel()
     const result = variable('relu', [1, 2, 4, 4])
-    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [result]))
-    model.setOutputs(['relu'])
-    model.removeNode('conv')
+    insertNode(model, node('relu', 'ReLu', [model.graph.tensors[3]!], [result]))
+    setOutputs(model, ['relu'])
+    removeNode(model, 'conv')
     const { graph } = await written(model)
     expect(names(graph.nodes)).toEqual(['data', 'relu'])
     expect(names(named(graph.nodes, 'relu').inputs)).toEqual(['data'])
@@ -213,9 +238,9 @@ describe('nodes', () => {
   it('removing an output makes the previous node the output', async () => {
     const model = smallModel()
     const result = variable('relu', [1, 2, 4, 4])
-    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [result]))
-    model.setOutputs(['relu'])
-    model.removeNode('relu')
+    insertNode(model, node('relu', 'ReLu', [model.graph.tensors[3]!], [result]))
+    setOutputs(model, ['relu'])
+    removeNode(model, 'relu')
     expect(names((await written(model)).graph.outputs)).toEqual(['conv'])
   })
 
@@ -223,9 +248,9 @@ describe('nodes', () => {
     const model = smallModel()
     const scale = constant('scale', [2], [1, 2])
     const scaled = variable('scaled', [1, 2, 4, 4])
-    model.insertNode(node('scale', 'Const', [], [scale]))
-    model.insertNode(node('scaled', 'Scale', [model.graph.tensors[3]!, scale], [scaled], { axis: 1 }))
-    model.setOutputs(['scaled'])
+    insertNode(model, node('scale', 'Const', [], [scale]))
+    insertNode(model, node('scaled', 'Scale', [model.graph.tensors[3]!, scale], [scaled], { axis: 1 }))
+    setOutputs(model, ['scaled'])
     const { graph } = await written(model)
     expect(names(graph.nodes)).toEqual(['scale', 'data', 'conv/w', 'conv/b', 'conv', 'scaled'])
     expect(names(graph.outputs)).toEqual(['scaled'])
@@ -235,15 +260,19 @@ describe('nodes', () => {
   it('rejects a node before its producers, and a second producer', () => {
     const model = smallModel()
     const early = node('early', 'ReLu', [model.graph.tensors[3]!], [variable('early')])
-    expect(() => model.insertNode(early, 0)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => insertNode(model, early, 0)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
     const twice = node('twice', 'ReLu', [model.graph.tensors[0]!], [model.graph.tensors[3]!])
-    expect(() => model.insertNode(twice)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => insertNode(model, twice)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
   })
 
   it('replaces a node', async () => {
     const model = smallModel()
     const { tensors } = model.graph
-    model.replaceNode('conv', node('average', 'Pooling', [tensors[0]!], [tensors[3]!], { alg: 1, global: 1 }))
+    replaceNode(
+      model,
+      'conv',
+      node('average', 'Pooling', [tensors[0]!], [tensors[3]!], { alg: 1, global: 1 }),
+    )
     const { graph } = await written(model)
     expect(graph.nodes.map(({ operator }) => operator)).toEqual(['InputOp', 'Pooling'])
     expect(names(graph.outputs)).toEqual(['average'])
@@ -252,19 +281,20 @@ describe('nodes', () => {
 
   it('rejects a replacement that does not produce a used output', () => {
     const model = smallModel()
-    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
+    insertNode(model, node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
     const other = node('other', 'ReLu', [model.graph.tensors[0]!], [variable('other')])
-    expect(() => model.replaceNode('conv', other)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => replaceNode(model, 'conv', other)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
   })
 })
 
 describe('new nodes and constants', () => {
   it('a new node has the defaults of its operator and a new output', async () => {
     const model = smallModel()
-    model.insertNode(
-      model.createNode({ operator: 'Clip', name: 'clip', inputs: ['conv'], params: { max: 6 } }),
+    insertNode(
+      model,
+      createNode(model, { operator: 'Clip', name: 'clip', inputs: ['conv'], params: { max: 6 } }),
     )
-    model.replaceAllUses('conv', 'clip')
+    replaceAllUses(model, 'conv', 'clip')
     const { graph } = await written(model)
     const clip = named(graph.nodes, 'clip')
     expect([clip.params, names(clip.inputs), names(graph.outputs)]).toEqual([
@@ -278,19 +308,19 @@ describe('new nodes and constants', () => {
   it('operatorNumber selects one of two operators with the same name', () => {
     const model = smallModel()
     const resize = { operator: 'Resize', name: 'resize' } as const
-    expect(model.createNode(resize).operatorNumber).toBe(54)
-    expect(model.createNode({ ...resize, operatorNumber: 2 }).operatorNumber).toBe(2)
+    expect(createNode(model, resize).operatorNumber).toBe(54)
+    expect(createNode(model, { ...resize, operatorNumber: 2 }).operatorNumber).toBe(2)
   })
 
   it('adds a constant with its node and its scales', async () => {
     const model = smallModel()
     const numbers = tensorOf([1, 2], { dtype: 'int8' }) as DenseTensor
     const scales = { scales: Float32Array.of(0.5), zeroPoints: Int32Array.of(1), widths: Int32Array.of(0) }
-    const added = model.addConstant('more', numbers, scales)
+    const added = addConstant(model, 'more', numbers, scales)
     expect(added.quantization).toEqual(scales)
-    expect(() => model.addConstant('more', numbers)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => addConstant(model, 'more', numbers)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
     const count = model.graph.tensors.length
-    expect(() => model.addConstant('wide', tensorOf([1n], { dtype: 'int64' }) as DenseTensor)).toThrow(
+    expect(() => addConstant(model, 'wide', tensorOf([1n], { dtype: 'int64' }) as DenseTensor)).toThrow(
       expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
     )
     expect(model.graph.tensors).toHaveLength(count)
@@ -305,17 +335,19 @@ describe('new nodes and constants', () => {
     ['an input that is nowhere', { operator: 'ReLu', name: 'x', inputs: ['nobody'] }],
     ['neither name nor outputs', { operator: 'ReLu' }],
   ])('%s makes no node', (_, description) => {
-    expect(() => smallModel().createNode(description as never)).toThrow(
+    expect(() => createNode(smallModel(), description as never)).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
   })
 
   it('rejects a consumer before its producer', () => {
     const model = smallModel()
-    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
-    expect(() => model.replaceAllUses('data', 'relu')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    insertNode(model, node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
+    expect(() => replaceAllUses(model, 'data', 'relu')).toThrow(
+      expect.objectContaining({ code: 'ERR_GRAPH' }),
+    )
     const late = node('conv', 'ReLu', [model.graph.tensors.at(-1)!], [model.graph.tensors[3]!])
-    expect(() => model.replaceNode('conv', late)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => replaceNode(model, 'conv', late)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
   })
 })
 
@@ -328,7 +360,7 @@ describe('constants', () => {
       zeroPoints: new Int32Array(2),
       widths: new Int32Array(2),
     }
-    model.replaceConstant('conv/w', numbers, quantization)
+    replaceConstant(model, 'conv/w', numbers, quantization)
     // A strict read refuses one constant of another type.
     const bytes = await serialize((await open(await serialize(model))).tmfile!)
     const file = await open(bytes)
@@ -341,31 +373,31 @@ describe('constants', () => {
 
   it('rejects data that a tmfile cannot hold', () => {
     const numbers = tensorOf([1], { dtype: 'float64' }) as DenseTensor
-    expect(() => smallModel().replaceConstant('conv/w', numbers)).toThrow(
+    expect(() => replaceConstant(smallModel(), 'conv/w', numbers)).toThrow(
       expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
     )
-    expect(() => smallModel().replaceConstant('conv', numbers)).toThrow(
+    expect(() => replaceConstant(smallModel(), 'conv', numbers)).toThrow(
       expect.objectContaining({ code: 'ERR_GRAPH' }),
     )
   })
 
   it('strips weights, keeps their sizes, and fills them again', async () => {
     const model = smallModel()
-    model.stripWeights()
+    stripWeights(model)
     const stripped = await written(model)
     expect(stripped.graph.buffers).toEqual([
       { byteLength: 24, data: null },
       { byteLength: 8, data: null },
     ])
-    stripped.fillWeights(({ shape }) => {
+    fillWeights(stripped, ({ shape }) => {
       const count = shape!.reduce((product, extent) => product * extent, 1)
       return tensorOf(new Array<number>(count).fill(0.5), { dtype: 'float32', shape: shape! }) as DenseTensor
     })
     const filled = await open(await serialize(await written(stripped)))
     expect([...(await filled.dense('conv/b').toTypedArray())]).toEqual([0.5, 0.5])
     const wrong = () => tensorOf([1], { dtype: 'int8' }) as DenseTensor
-    stripped.stripWeights()
-    expect(() => stripped.fillWeights(wrong)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    stripWeights(stripped)
+    expect(() => fillWeights(stripped, wrong)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
   })
 
   it('merges constants with equal bytes', async () => {
@@ -373,12 +405,12 @@ describe('constants', () => {
     const twin = constant('twin', [1, 2], [7, 8])
     const other = constant('other', [2], [8, 7])
     const sums = [variable('sum 1'), variable('sum 2')]
-    for (const each of [twin, other]) model.insertNode(node(each.name!, 'Const', [], [each]))
-    model.insertNode(node('sum 1', 'Eltwise', [model.graph.tensors[3]!, twin], [sums[0]!], { type: 2 }))
-    model.insertNode(node('sum 2', 'Eltwise', [sums[0]!, other], [sums[1]!], { type: 2 }))
-    model.setOutputs(['sum 2'])
+    for (const each of [twin, other]) insertNode(model, node(each.name!, 'Const', [], [each]))
+    insertNode(model, node('sum 1', 'Eltwise', [model.graph.tensors[3]!, twin], [sums[0]!], { type: 2 }))
+    insertNode(model, node('sum 2', 'Eltwise', [sums[0]!, other], [sums[1]!], { type: 2 }))
+    setOutputs(model, ['sum 2'])
     const before = (await serialize(model)).length
-    expect(await model.mergeConstants()).toBe(8)
+    expect(await mergeConstants(model)).toBe(8)
     const merged = await written(model)
     expect(merged.graph.buffers).toHaveLength(3)
     expect(merged.graph.tensors.find(({ name }) => name === 'twin')!.buffer).toBe(
@@ -390,37 +422,40 @@ describe('constants', () => {
 
 /** Calls with invalid arguments; each must leave the model unchanged. */
 const INVALID_CALLS: readonly (readonly [string, (model: TmfileModel) => unknown])[] = [
-  ['no shape', (model) => model.setInputShape('data', null as never)],
-  ['an empty shape', (model) => model.setInputShape('data', [])],
-  ['text for a shape', (model) => model.setInputShape('data', '1,3' as never)],
-  ['a negative batch', (model) => model.setBatch(-1)],
-  ['no batch', (model) => model.setBatch(null as never)],
-  ['no ends', (model) => model.cut(null as never, null as never)],
-  ['text for ends', (model) => model.cut('data' as never, 'conv' as never)],
-  ['no outputs', (model) => model.setOutputs(null as never)],
-  ['numbers for outputs', (model) => model.setOutputs([3] as never)],
-  ['no node', (model) => model.insertNode(null as never)],
-  ['a node without fields', (model) => model.insertNode({} as never)],
-  ['a node with half a tensor', (model) => model.insertNode(node('x', 'ReLu', [{ name: 'y' } as never], []))],
-  ['half an index', (model) => model.insertNode(node('x', 'ReLu', [], []), 1.5)],
-  ['nothing in place of a node', (model) => model.replaceNode('conv', null as never)],
-  ['half a node in place of one', (model) => model.replaceNode('conv', { outputs: [] } as never)],
-  ['nothing in place of a constant', (model) => model.replaceConstant('conv/w', null as never)],
+  ['no shape', (model) => setInputShape(model, 'data', null as never)],
+  ['an empty shape', (model) => setInputShape(model, 'data', [])],
+  ['text for a shape', (model) => setInputShape(model, 'data', '1,3' as never)],
+  ['a negative batch', (model) => setBatch(model, -1)],
+  ['no batch', (model) => setBatch(model, null as never)],
+  ['no ends', (model) => cut(model, null as never, null as never)],
+  ['text for ends', (model) => cut(model, 'data' as never, 'conv' as never)],
+  ['no outputs', (model) => setOutputs(model, null as never)],
+  ['numbers for outputs', (model) => setOutputs(model, [3] as never)],
+  ['no node', (model) => insertNode(model, null as never)],
+  ['a node without fields', (model) => insertNode(model, {} as never)],
+  [
+    'a node with half a tensor',
+    (model) => insertNode(model, node('x', 'ReLu', [{ name: 'y' } as never], [])),
+  ],
+  ['half an index', (model) => insertNode(model, node('x', 'ReLu', [], []), 1.5)],
+  ['nothing in place of a node', (model) => replaceNode(model, 'conv', null as never)],
+  ['half a node in place of one', (model) => replaceNode(model, 'conv', { outputs: [] } as never)],
+  ['nothing in place of a constant', (model) => replaceConstant(model, 'conv/w', null as never)],
   [
     'scales without zero points',
-    (model) => model.replaceConstant('conv/w', tensorOf([1], { dtype: 'int8' }), { scales: [1] } as never),
+    (model) => replaceConstant(model, 'conv/w', tensorOf([1], { dtype: 'int8' }), { scales: [1] } as never),
   ],
   [
     'fewer zero points than scales',
     (model) =>
-      model.replaceConstant('conv/w', tensorOf([1], { dtype: 'int8' }), {
+      replaceConstant(model, 'conv/w', tensorOf([1], { dtype: 'int8' }), {
         scales: Float32Array.of(1, 2),
         zeroPoints: Int32Array.of(0),
         widths: new Int32Array(2),
       }),
   ],
-  ['no name', (model) => model.rename('conv', null as never)],
-  ['a node that is nowhere', (model) => model.removeNode({ name: 'x' } as never)],
+  ['no name', (model) => rename(model, 'conv', null as never)],
+  ['a node that is nowhere', (model) => removeNode(model, { name: 'x' } as never)],
 ]
 
 describe('invalid arguments', () => {
@@ -434,8 +469,8 @@ describe('invalid arguments', () => {
   it('fillWeights rejects a function that does not return tensors', () => {
     for (const numbersFor of [null, () => undefined, () => ({})]) {
       const model = smallModel()
-      model.stripWeights()
-      expect(() => model.fillWeights(numbersFor as never)).toThrow(
+      stripWeights(model)
+      expect(() => fillWeights(model, numbersFor as never)).toThrow(
         expect.objectContaining({ code: 'ERR_ARGUMENT' }),
       )
     }
@@ -443,10 +478,10 @@ describe('invalid arguments', () => {
 
   it('a rejected cut keeps the outputs', async () => {
     const model = smallModel()
-    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
+    insertNode(model, node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
     const { graph } = model
     graph.nodes[0]!.outputs[0]!.role = 'constant'
-    expect(() => model.cut(['data'], ['relu'])).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => cut(model, ['data'], ['relu'])).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
     expect(names(model.graph.outputs)).toEqual(['conv'])
   })
 
@@ -486,7 +521,7 @@ function insertRelu(model: TmfileModel, before: TmfileNode): void {
   const made = before.outputs[0]!
   const { consumers } = model.links().get(made)!
   const result = { ...made, name: 'inserted', quantization: null }
-  model.insertNode(node('inserted', 'ReLu', [made], [result]))
+  insertNode(model, node('inserted', 'ReLu', [made], [result]))
   for (const consumer of consumers) {
     consumer.inputs = consumer.inputs.map((tensor) => (tensor === made ? result : tensor))
   }
@@ -494,15 +529,15 @@ function insertRelu(model: TmfileModel, before: TmfileNode): void {
 
 function replaceByNoop(model: TmfileModel): void {
   const old = middleOf(model)
-  model.replaceNode(old, node('replaced', 'Noop', [old.inputs[0]!], [old.outputs[0]!]))
+  replaceNode(model, old, node('replaced', 'Noop', [old.inputs[0]!], [old.outputs[0]!]))
 }
 
 const FILLED_BYTES = 2_000_000
 
 function fillWithZeros(model: TmfileModel): void {
-  model.stripWeights()
+  stripWeights(model)
   if (model.graph.buffers.reduce((sum, { byteLength }) => sum + byteLength, 0) > FILLED_BYTES) return
-  model.fillWeights(({ dtype, shape }) => {
+  fillWeights(model, ({ dtype, shape }) => {
     const count = shape!.reduce((product, extent) => product * extent, 1)
     return tensorOf(new Uint8Array(count), { dtype, shape: shape! }) as DenseTensor
   })
@@ -535,7 +570,7 @@ describe('real models', THIRD_PARTY, () => {
         if (dense.hasData) weights.set(name!, new Uint8Array(await dense.bytes()))
       }
     }
-    model.cut([first], [second])
+    cut(model, [first], [second])
     const part = await written(model)
     expect(names(part.graph.inputs)).toEqual([first.name])
     expect(names(part.graph.outputs)).toEqual(names(inside.slice(-1)))
@@ -548,7 +583,7 @@ describe('real models', THIRD_PARTY, () => {
   it('a cut without a required input names it', async () => {
     const model = await modelOf('tmfile/retinaface_benchmark.tmfile')
     const sum = model.graph.nodes.find(({ operator }) => operator === 'Eltwise')!
-    expect(() => model.cut([sum.inputs[0]!], [sum.outputs[0]!])).toThrow(
+    expect(() => cut(model, [sum.inputs[0]!], [sum.outputs[0]!])).toThrow(
       /also depend on the graph input "data"/,
     )
   })
@@ -557,8 +592,8 @@ describe('real models', THIRD_PARTY, () => {
     const model = await modelOf('tmfile/retinaface_benchmark.tmfile')
     const { nodes } = model.graph
     const end = nodes.find(({ operator }) => operator === 'Eltwise')!
-    model.setOutputs([end.outputs[0]!])
-    model.removeUnused()
+    setOutputs(model, [end.outputs[0]!])
+    removeUnused(model)
     const { graph } = await written(model)
     expect(graph.nodes.length).toBeLessThan(nodes.length)
     expect(graph.outputs.map(({ name }) => name)).toEqual([end.name])
@@ -569,19 +604,19 @@ describe('real models', THIRD_PARTY, () => {
     const model = smallModel()
     const [input] = model.graph.inputs
     const far = variable('far', [1, 2])
-    model.insertNode(node('far', 'ReLu', [input!.outputs[0]!], [far]))
+    insertNode(model, node('far', 'ReLu', [input!.outputs[0]!], [far]))
     const relus = Array.from({ length: 200_000 }, (_, at) =>
       node(`r${at}`, 'ReLu', [far], [variable(`r${at}`)]),
     )
     Object.assign(model.graph, { nodes: [...model.graph.nodes, ...relus] })
-    expect(names(model.setBatch(2).reshaped)).toEqual([])
+    expect(names(setBatch(model, 2).reshaped)).toEqual([])
   })
 
   it.each(['tmfile/mssd_benchmark.tmfile', 'tmfile/from_onnx_UINT8.tmfile'])(
     'a batch of %s',
     async (name) => {
       const model = await modelOf(name)
-      model.setBatch(2)
+      setBatch(model, 2)
       const { graph } = await written(model)
       for (const { outputs } of graph.inputs) expect(outputs[0]!.shape![0]).toBe(2)
     },
@@ -589,7 +624,7 @@ describe('real models', THIRD_PARTY, () => {
 
   it('a batch size also changes the constant that stores the target of a Reshape', async () => {
     const model = await modelOf('tmfile/FaceLandmark2d.tmfile')
-    expect(names(model.setBatch(4).reshaped)).toEqual(['475'])
+    expect(names(setBatch(model, 4).reshaped)).toEqual(['475'])
     const bytes = await serialize(model)
     expect((await check(bytes, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual(
       [],
@@ -604,18 +639,18 @@ describe('real models', THIRD_PARTY, () => {
 
   it.each(thirdPartyFiles('tmfile').map(({ path }) => path))('every edit leaves %s right', async (name) => {
     const edits: readonly ((model: TmfileModel) => unknown)[] = [
-      (model) => model.rename(model.graph.inputs[0]!.outputs[0]!.name!, 'renamed'),
-      (model) => model.setInputShape(model.graph.inputs[0]!.outputs[0]!, [2, 3, 64, 64]),
-      (model) => model.setOutputs([middleOf(model).outputs[0]!]),
-      (model) => model.removeNode(model.graph.nodes.find(({ operator }) => UNARY.has(operator))!),
+      (model) => rename(model, model.graph.inputs[0]!.outputs[0]!.name!, 'renamed'),
+      (model) => setInputShape(model, model.graph.inputs[0]!.outputs[0]!, [2, 3, 64, 64]),
+      (model) => setOutputs(model, [middleOf(model).outputs[0]!]),
+      (model) => removeNode(model, model.graph.nodes.find(({ operator }) => UNARY.has(operator))!),
       (model) => insertRelu(model, middleOf(model)),
       (model) => replaceByNoop(model),
-      (model) => model.cut([middleOf(model).inputs[0]!], [middleOf(model).outputs[0]!]),
-      (model) => model.stripNames(),
-      (model) => model.stripWeights(),
+      (model) => cut(model, [middleOf(model).inputs[0]!], [middleOf(model).outputs[0]!]),
+      (model) => stripNames(model),
+      (model) => stripWeights(model),
       (model) => fillWithZeros(model),
-      (model) => model.castWeights('float16'),
-      (model) => model.mergeConstants(),
+      (model) => castWeights(model, 'float16'),
+      (model) => mergeConstants(model),
     ]
     for (const [at, edit] of edits.entries()) {
       const model = await modelOf(name)
@@ -634,7 +669,7 @@ describe('real models', THIRD_PARTY, () => {
     const model = await modelOf('tmfile/FaceLandmark2d.tmfile')
     const before = model.graph.devices!.map(({ nodes }) => names(nodes))
     const removed = model.graph.nodes.find(({ operator }) => operator === 'Eltwise')!
-    model.removeNode(removed)
+    removeNode(model, removed)
     const { graph } = await written(model)
     const after = graph.devices!.map(({ nodes }) => names(nodes))
     expect(after).toEqual(before.map((list) => list.filter((name) => name !== removed.name)))

@@ -1,4 +1,5 @@
 /** Casting, quantizing and dequantizing weights. */
+
 import { describe, expect, it } from 'vitest'
 import {
   asLayout,
@@ -13,6 +14,14 @@ import {
   tensor as tensorOf,
 } from '../../../../lib/index.js'
 import { ModelTensors } from '../../../../lib/models/tmfile/document/tensors.js'
+import {
+  castWeights,
+  dequantizeConstant,
+  insertNode,
+  quantizeConstant,
+  replaceConstant,
+  stripWeights,
+} from '../../../../lib/tmfile.js'
 import { node, smallModel } from '../../../formats/tmfile/tmfile_bytes.js'
 import { THIRD_PARTY, thirdPartyPath } from '../../../shared_fixtures.js'
 
@@ -20,13 +29,13 @@ describe('castWeights', () => {
   it('casts weights to float16 and back', async () => {
     const model = smallModel()
     const before = (await serialize(model)).length
-    expect(model.castWeights('float16')).toBe(2)
+    expect(castWeights(model, 'float16')).toBe(2)
     const half = await serialize(model)
     expect(before - half.length).toBe(16)
     const file = await open(half, { level: 'strict' })
     expect(file.dense('conv/w').dtype).toBe('float16')
     expect([...(await file.dense('conv/w').toTypedArray())]).toEqual([1, 2, 3, 4, 5, 6])
-    expect(file.tmfile!.castWeights('float32')).toBe(2)
+    expect(castWeights(file.tmfile!, 'float32')).toBe(2)
     const back = await open(await serialize(file))
     expect([back.dense('conv/b').dtype, ...(await back.dense('conv/b').toTypedArray())]).toEqual([
       'float32',
@@ -36,15 +45,15 @@ describe('castWeights', () => {
   })
 
   it('rejects other types', () => {
-    expect(() => smallModel().castWeights('int8' as never)).toThrow(
+    expect(() => castWeights(smallModel(), 'int8' as never)).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
   })
 
   it('keeps the sizes of weights that have no data', async () => {
     const model = smallModel()
-    model.stripWeights()
-    expect(model.castWeights('float16')).toBe(2)
+    stripWeights(model)
+    expect(castWeights(model, 'float16')).toBe(2)
     const { tmfile: read } = await open(await serialize(model), { level: 'strict' })
     expect(read!.graph.buffers).toEqual([
       { byteLength: 12, data: null },
@@ -54,10 +63,10 @@ describe('castWeights', () => {
 
   it('keeps all constants of a shared buffer', async () => {
     const model = smallModel()
-    model.stripWeights()
+    stripWeights(model)
     const twin = { ...model.graph.tensors[2]!, name: 'twin' }
-    model.insertNode(node('twin', 'Const', [], [twin]))
-    expect(model.castWeights('float16')).toBe(3)
+    insertNode(model, node('twin', 'Const', [], [twin]))
+    expect(castWeights(model, 'float16')).toBe(3)
     const { tmfile: read } = await open(await serialize(model), { level: 'strict' })
     expect(read!.graph.tensors.map(({ buffer }) => buffer?.byteLength)).toEqual([
       undefined,
@@ -75,20 +84,20 @@ describe('dequantize', () => {
     const numbers = tensorOf([1, -2, 3, -4, 5, -6], { dtype: 'int8', shape: [2, 3, 1, 1] }) as DenseTensor
     const widths = new Int32Array(scales.length)
     const parameters = { scales: Float32Array.from(scales), zeroPoints: Int32Array.from(zeroPoints), widths }
-    model.replaceConstant('conv/w', numbers, parameters)
+    replaceConstant(model, 'conv/w', numbers, parameters)
     return model
   }
 
   it('per channel', async () => {
-    const real = await quantized([0.5, 2], [0, 1]).dequantize('conv/w')
+    const real = await dequantizeConstant(quantized([0.5, 2], [0, 1]), 'conv/w')
     expect([real.name, real.dtype, real.shape]).toEqual(['conv/w', 'float32', [2, 3, 1, 1]])
     expect([...(await real.toTypedArray())]).toEqual([0.5, -1, 1.5, -10, 8, -14])
   })
 
   it('per tensor', async () => {
-    expect([...(await (await quantized([0.25], [-2]).dequantize('conv/w')).toTypedArray())]).toEqual([
-      0.75, 0, 1.25, -0.5, 1.75, -1,
-    ])
+    expect([...(await (await dequantizeConstant(quantized([0.25], [-2]), 'conv/w')).toTypedArray())]).toEqual(
+      [0.75, 0, 1.25, -0.5, 1.75, -1],
+    )
   })
 
   it.each([
@@ -101,7 +110,7 @@ describe('dequantize', () => {
     ],
   ])('scales %j are refused', async (scales, zeroPoints) => {
     const code = 'ERR_QUANTIZATION'
-    await expect(quantized(scales, zeroPoints).dequantize('conv/w')).rejects.toMatchObject({ code })
+    await expect(dequantizeConstant(quantized(scales, zeroPoints), 'conv/w')).rejects.toMatchObject({ code })
   })
 
   it(
@@ -113,7 +122,7 @@ describe('dequantize', () => {
       expect(convolutions.length).toBeGreaterThan(50)
       for (const { inputs } of convolutions) {
         const [data, weight, bias] = inputs
-        const real = await (await model!.dequantize(weight!)).toTypedArray()
+        const real = await (await dequantizeConstant(model!, weight!)).toTypedArray()
         const values = Array.from(real as Float32Array)
         expect(Math.min(...values)).toBeLessThanOrEqual(0)
         expect(Math.max(...values)).toBeGreaterThanOrEqual(0)
@@ -134,7 +143,7 @@ describe('parameters on the tensors of a file', () => {
       zeroPoints: Int32Array.of(0, 1),
       widths: new Int32Array(2),
     }
-    model.replaceConstant('conv/w', codes, quantization)
+    replaceConstant(model, 'conv/w', codes, quantization)
     model.graph.tensors[3]!.quantization = {
       scales: Float32Array.of(0.25),
       zeroPoints: Int32Array.of(3),
@@ -156,7 +165,7 @@ describe('parameters on the tensors of a file', () => {
 
   it('are saved with a single tensor', async () => {
     const model = smallModel()
-    const parameters = await model.quantize('conv/w', 'int8')
+    const parameters = await quantizeConstant(model, 'conv/w', 'int8')
     const weight = (await open(await serialize(model))).dense('conv/w')
     const loose = await open(await serialize(weight, { format: 'tmfile' }))
     expect(loose.tmfile!.graph.tensors[0]!.quantization).toEqual(parameters)
@@ -175,7 +184,7 @@ describe('quantize', () => {
   const withWeights = (values: number[]) => {
     const model = smallModel()
     const numbers = tensorOf(values, { dtype: 'float32', shape: [2, 3, 1, 1] }) as DenseTensor
-    model.replaceConstant('conv/w', numbers)
+    replaceConstant(model, 'conv/w', numbers)
     return model
   }
   const codesOf = async (model: TmfileModel) => {
@@ -192,7 +201,7 @@ describe('quantize', () => {
 
   it('int8 is symmetric with one scale per channel', async () => {
     const model = withWeights([127, -127, 0.5, 0, 254, -3])
-    await model.quantize('conv/w', 'int8')
+    await quantizeConstant(model, 'conv/w', 'int8')
     expect(await codesOf(model)).toEqual({
       dtype: 'int8',
       // Halves round away from zero: 0.5 / 1 and -3 / 2.
@@ -204,7 +213,7 @@ describe('quantize', () => {
 
   it('uint8 has one scale and a clamped zero point', async () => {
     const model = withWeights([-100.75, 154.25, 0, 1, -1, 0.5])
-    await model.quantize('conv/w', 'uint8')
+    await quantizeConstant(model, 'conv/w', 'uint8')
     expect(await codesOf(model)).toEqual({
       dtype: 'uint8',
       values: [0, 254, 100, 101, 99, 101],
@@ -215,8 +224,8 @@ describe('quantize', () => {
 
   it('biases use input scale × weight scale', async () => {
     const model = withWeights([1, 2, 3, 4, 5, 6])
-    await model.quantize('conv/w', 'int8', { perChannel: false })
-    const parameters = await model.quantize('conv/b', 'int32', { scales: [0.5] })
+    await quantizeConstant(model, 'conv/w', 'int8', { perChannel: false })
+    const parameters = await quantizeConstant(model, 'conv/b', 'int32', { scales: [0.5] })
     expect([...parameters.scales, ...parameters.zeroPoints]).toEqual([0.5, 0])
     const file = await open(await serialize(model))
     expect([...(await file.dense('conv/b').toTypedArray())]).toEqual([14, 16])
@@ -231,7 +240,9 @@ describe('quantize', () => {
     [[1, 2, 3, 4, 5, 6], 'uint8', { scales: [1], zeroPoints: [] }],
   ] as const)('%j as %s with %j is refused', async (values, dtype, options) => {
     const model = withWeights([...values])
-    await expect(model.quantize('conv/w', dtype, options)).rejects.toMatchObject({ code: 'ERR_QUANTIZATION' })
+    await expect(quantizeConstant(model, 'conv/w', dtype, options)).rejects.toMatchObject({
+      code: 'ERR_QUANTIZATION',
+    })
     expect(model.graph.tensors[1]!.dtype).toBe('float32')
   })
 
@@ -243,9 +254,9 @@ describe('quantize', () => {
     ['a string for a flag', { perChannel: 'yes' }],
   ])('%s is not a set of options', async (_, options) => {
     const model = withWeights([1, 2, 3, 4, 5, 6])
-    const rejected = expect(model.quantize('conv/w', 'int8', options as never)).rejects
+    const rejected = expect(quantizeConstant(model, 'conv/w', 'int8', options as never)).rejects
     await rejected.toMatchObject({ code: 'ERR_ARGUMENT' })
-    await expect(model.quantize('conv/w', Symbol('int8') as never)).rejects.toMatchObject({
+    await expect(quantizeConstant(model, 'conv/w', Symbol('int8') as never)).rejects.toMatchObject({
       code: 'ERR_ARGUMENT',
     })
     expect(model.graph.tensors[1]!.dtype).toBe('float32')
@@ -253,8 +264,8 @@ describe('quantize', () => {
 
   it('rejects quantized data', async () => {
     const model = withWeights([1, 2, 3, 4, 5, 6])
-    await model.quantize('conv/w', 'int8')
-    await expect(model.quantize('conv/w', 'uint8')).rejects.toMatchObject({ code: 'ERR_DTYPE' })
+    await quantizeConstant(model, 'conv/w', 'int8')
+    await expect(quantizeConstant(model, 'conv/w', 'uint8')).rejects.toMatchObject({ code: 'ERR_DTYPE' })
   })
 
   it('requantizing the real values of a model restores its data', THIRD_PARTY, async () => {
@@ -266,8 +277,8 @@ describe('quantize', () => {
       const index = model!.graph.tensors.indexOf(weight)
       const before = [...(await (new ModelTensors(model!).at(index) as DenseTensor).toTypedArray())]
       const { scales, zeroPoints } = weight.quantization!
-      model!.replaceConstant(weight, await model!.dequantize(weight))
-      await model!.quantize(weight, 'uint8', { scales, zeroPoints })
+      replaceConstant(model!, weight, await dequantizeConstant(model!, weight))
+      await quantizeConstant(model!, weight, 'uint8', { scales, zeroPoints })
       const after = [...(await (new ModelTensors(model!).at(index) as DenseTensor).toTypedArray())]
       expect(after).toEqual(before)
     }

@@ -1,6 +1,8 @@
 /** The runtime reuses the memory of an output that a node reads: cuts and new outputs leave none. */
+
 import { describe, expect, it } from 'vitest'
 import type { TmfileModel } from '../../../../lib/tmfile.js'
+import { cut, insertNode, removeNode, setOutputs } from '../../../../lib/tmfile.js'
 import { node, smallModel, variable } from '../../../formats/tmfile/tmfile_bytes.js'
 
 const names = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name)
@@ -10,8 +12,8 @@ function branched(): TmfileModel {
   const model = smallModel()
   const conv = model.graph.tensors[3]!
   const relu = variable('relu', [1, 2, 4, 4])
-  model.insertNode(node('relu', 'ReLu', [conv], [relu]))
-  model.insertNode(node('sum', 'Eltwise', [conv, relu], [variable('sum', [1, 2, 4, 4])], { type: 2 }))
+  insertNode(model, node('relu', 'ReLu', [conv], [relu]))
+  insertNode(model, node('sum', 'Eltwise', [conv, relu], [variable('sum', [1, 2, 4, 4])], { type: 2 }))
   model.graph.outputs = [model.graph.nodes.at(-1)!]
   return model
 }
@@ -19,7 +21,7 @@ function branched(): TmfileModel {
 describe('setOutputs', () => {
   it('removes nodes behind the outputs that nothing needs', () => {
     const model = branched()
-    model.setOutputs(['relu'])
+    setOutputs(model, ['relu'])
     expect(names(model.graph.nodes)).toEqual(['data', 'conv/w', 'conv/b', 'conv', 'relu'])
     expect(names(model.graph.tensors)).not.toContain('sum')
   })
@@ -27,7 +29,7 @@ describe('setOutputs', () => {
   it('copies an output that another output needs, under its name', () => {
     const model = branched()
     const conv = model.graph.tensors[3]!
-    model.setOutputs(['conv', 'sum'])
+    setOutputs(model, ['conv', 'sum'])
     const [copy, sum] = model.graph.outputs
     expect(copy).toMatchObject({
       name: 'conv__copy',
@@ -43,7 +45,7 @@ describe('setOutputs', () => {
 
   it('copies an input that is an output too', () => {
     const model = branched()
-    model.setOutputs(['data', 'sum'])
+    setOutputs(model, ['data', 'sum'])
     expect(model.graph.outputs[0]!.outputs[0]).toMatchObject({ name: 'data', role: 'variable' })
     expect(model.graph.inputs[0]!.outputs[0]).toMatchObject({ name: 'data__inner', role: 'input' })
   })
@@ -51,9 +53,9 @@ describe('setOutputs', () => {
   it('copies every output of a node of which one is read', () => {
     const model = smallModel()
     const parts = [variable('left', [1, 1, 4, 4]), variable('right', [1, 1, 4, 4])]
-    model.insertNode(node('parts', 'Split', [model.graph.tensors[3]!], parts, { is_onnx: 1, axis: 1 }))
-    model.insertNode(node('relu', 'ReLu', [parts[0]!], [variable('relu', [1, 1, 4, 4])]))
-    model.setOutputs(['left', 'relu'])
+    insertNode(model, node('parts', 'Split', [model.graph.tensors[3]!], parts, { is_onnx: 1, axis: 1 }))
+    insertNode(model, node('relu', 'ReLu', [parts[0]!], [variable('relu', [1, 1, 4, 4])]))
+    setOutputs(model, ['left', 'relu'])
     expect(model.graph.outputs.map(({ outputs }) => names(outputs))).toEqual([['left'], ['right'], ['relu']])
   })
 })
@@ -61,14 +63,14 @@ describe('setOutputs', () => {
 describe('cut', () => {
   it('without inputs keeps what leads to the outputs', () => {
     const model = branched()
-    model.cut([], ['relu'])
+    cut(model, [], ['relu'])
     expect(names(model.graph.nodes)).toEqual(['data', 'conv/w', 'conv/b', 'conv', 'relu'])
     expect(names(model.graph.inputs)).toEqual(['data'])
   })
 
   it('copies an output that another one needs', () => {
     const model = branched()
-    model.cut(['data'], ['conv', 'sum'])
+    cut(model, ['data'], ['conv', 'sum'])
     expect(names(model.graph.outputs)).toEqual(['conv__copy', 'sum'])
   })
 })
@@ -77,7 +79,7 @@ it('removing the last node copies the output that takes its place, where a node 
   const model = branched()
   const conv = model.graph.nodes.find(({ name }) => name === 'conv')!
   model.graph.outputs = [model.graph.nodes.find(({ name }) => name === 'relu')!, model.graph.nodes.at(-1)!]
-  model.removeNode('relu')
+  removeNode(model, 'relu')
   expect(conv.outputs[0]!.name).toBe('conv__inner')
   expect(model.graph.outputs.map(({ outputs }) => names(outputs))).toEqual([['conv'], ['sum']])
 })

@@ -1,7 +1,9 @@
 /** Shapes that follow from the shape of an input, by operator and on real models. */
+
 import { describe, expect, it } from 'vitest'
 import { open } from '../../../../lib/index.js'
 import type { TmfileNodeDescription } from '../../../../lib/tmfile.js'
+import { createNode, insertNode, setInputShape } from '../../../../lib/tmfile.js'
 import { smallModel } from '../../../formats/tmfile/tmfile_bytes.js'
 import { THIRD_PARTY, thirdPartyPath } from '../../../shared_fixtures.js'
 
@@ -17,8 +19,8 @@ function outputShape(
   const model = smallModel()
   model.graph.inputs[0]!.outputs[0]!.shape = null
   const description = { operator, inputs: ['data', ...more], outputs: ['out'], params }
-  model.insertNode(model.createNode(description as TmfileNodeDescription))
-  const { unknown } = model.setInputShape('data', input)
+  insertNode(model, createNode(model, description as TmfileNodeDescription))
+  const { unknown } = setInputShape(model, 'data', input)
   const out = model.graph.tensors.find(({ name }) => name === 'out')!
   expect(unknown.includes(out)).toBe(out.shape === null)
   return out.shape
@@ -123,16 +125,16 @@ describe('real models', THIRD_PARTY, () => {
       const input = model.graph.inputs[0]!.outputs[0]!
       const stored = model.graph.tensors.map(({ shape }) => shape && [...shape])
       const shape = input.shape!
-      model.setInputShape(input, [shape[0]!, shape[1]!, shape[2]! * 2, shape[3]! * 2])
+      setInputShape(model, input, [shape[0]!, shape[1]!, shape[2]! * 2, shape[3]! * 2])
       expect(model.graph.tensors.map(({ shape }) => shape)).not.toEqual(stored)
-      expect(model.setInputShape(input, shape).unknown).toEqual([])
+      expect(setInputShape(model, input, shape).unknown).toEqual([])
       expect(model.graph.tensors.map(({ shape }) => shape)).toEqual(stored)
     },
   )
 
   it('a detector of another size', async () => {
     const model = (await open(thirdPartyPath('tmfile/retinaface_benchmark.tmfile'))).tmfile!
-    const { unknown, blocked } = model.setInputShape(model.graph.inputs[0]!.outputs[0]!, [1, 3, 480, 640])
+    const { unknown, blocked } = setInputShape(model, model.graph.inputs[0]!.outputs[0]!, [1, 3, 480, 640])
     expect([unknown, blocked]).toEqual([[], []])
     const sizes = model.graph.outputs.map(({ outputs }) => outputs[0]!.shape!.slice(2))
     // As measured with the reference.
@@ -142,10 +144,10 @@ describe('real models', THIRD_PARTY, () => {
   it('names what is unknown', async () => {
     const model = (await open(thirdPartyPath('tmfile/mssd_benchmark.tmfile'))).tmfile!
     const pooled = model.graph.nodes.find(({ operator }) => operator === 'Permute')!
-    const node = model.createNode({ operator: 'RPN', name: 'regions', inputs: [pooled.inputs[0]!] })
-    model.insertNode(node)
+    const node = createNode(model, { operator: 'RPN', name: 'regions', inputs: [pooled.inputs[0]!] })
+    insertNode(model, node)
     const input = model.graph.inputs[0]!.outputs[0]!
-    const { unknown } = model.setInputShape(input, [1, 3, 320, 320])
+    const { unknown } = setInputShape(model, input, [1, 3, 320, 320])
     expect(unknown).toEqual(node.outputs)
     expect(node.outputs[0]!.shape).toBe(null)
   })
