@@ -16,6 +16,7 @@ import { addQueue } from './queue.mjs'
 import { addRemote } from './remote.mjs'
 import { addReorder } from './reorder.mjs'
 import { addReorderBuilds } from './reorder_builds.mjs'
+import { addResize } from './resize.mjs'
 import { addStartup } from './startup.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addTmfile } from './tmfile.mjs'
@@ -40,6 +41,7 @@ const commands = [
   addRemote,
   addReorder,
   addReorderBuilds,
+  addResize,
   addStartup,
   addStreaming,
   addTmfile,

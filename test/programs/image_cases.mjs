@@ -36,7 +36,7 @@ const PLAIN = { layout: 'nhwc', dtype: 'uint8' }
 
 /** What each operation is in this library; gives a tensor, or numbers with their shape. */
 function run(tilework, given) {
-  const { input, height, width, filter } = given
+  const { input, height, width, filter, like } = given
   const { imageToTensor } = tilework
   const size = { height: input.height, width: input.width }
   const image = { ...size, channels: input.channels, ...PLAIN }
@@ -45,7 +45,7 @@ function run(tilework, given) {
       return imageToTensor(pixelsOf(input), {
         ...image,
         alpha: given.alpha ? 'keep' : 'independent',
-        resize: { width, height, filter },
+        resize: { width, height, filter, like },
       })
     case 'pillow16': {
       const bytes = pixelsOf({ ...input, channels: 2 })
@@ -54,19 +54,17 @@ function run(tilework, given) {
         channels: 1,
         layout: 'nhwc',
         dtype: 'uint16',
-        resize: { width, height, filter },
+        resize: { width, height, filter, like },
       }
       return imageToTensor(new Uint16Array(bytes.buffer), options)
     }
     case 'opencv':
-    case 'torch': {
-      const like = given.op === 'torch' ? 'torchvision' : 'opencv'
+    case 'torch':
       return imageToTensor(pixelsOf(input), {
         ...image,
         alpha: 'independent',
-        resize: { width, height, filter, like },
+        resize: { width, height, filter, like: given.op === 'torch' ? 'torchvision' : 'opencv' },
       })
-    }
     case 'letterbox':
       return imageToTensor(pixelsOf(input), { ...image, alpha: 'independent', letterbox: letterboxOf(given) })
     case 'yuv': {

@@ -61,6 +61,9 @@ type Sharp = (input: Buffer) => {
   rotate(): { raw(): { toBuffer(options: { resolveWithObject: true }): Promise<PixelsWithInfo> } }
 }
 
+/** Options of `imageToTensor` under the same name, which a configuration replaces. */
+const TENSOR_OPTIONS = ['pixelFormat', 'crop', 'pad', 'mean', 'std', 'scale', 'zeroPoint', 'order'] as const
+
 /** Four channels of one byte. */
 const MOST_PIXEL_BYTES = 4
 
@@ -126,21 +129,9 @@ async function image(inputs: readonly string[], options: ImageChoice, terminal: 
 
 async function batchOf(pixels: readonly PixelsWithInfo[], options: ImageChoice): Promise<DenseTensor> {
   if (options.processor === undefined) return imageToTensor(pixels, tensorOptions(options))
-  const own = [
-    'resize',
-    'filter',
-    'like',
-    'crop',
-    'pad',
-    'letterbox',
-    'mean',
-    'std',
-    'scale',
-    'zeroPoint',
-    'order',
-    'pixelFormat',
-  ] as const
-  const both = own.find((name) => options[name] !== undefined)
+  const both = (['resize', 'filter', 'like', 'letterbox', ...TENSOR_OPTIONS] as const).find(
+    (name) => options[name] !== undefined,
+  )
   if (both !== undefined) {
     const flag = both.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
     throw new TileworkError(
@@ -161,43 +152,18 @@ async function batchOf(pixels: readonly PixelsWithInfo[], options: ImageChoice):
 
 /** The library checks the names. */
 function tensorOptions(options: ImageChoice): ImageToTensorOptions {
-  const {
-    resize,
-    filter,
-    like,
-    pixelFormat,
-    crop,
-    pad,
-    letterbox,
-    mean,
-    std,
-    scale,
-    zeroPoint,
-    dtype,
-    layout,
-    order,
-  } = options
+  const { resize, letterbox, filter, like } = options
   const rule = { ...(filter && { filter }), ...(like && { like }) }
   if (Object.keys(rule).length > 0 && !resize && !letterbox) {
     throw new TileworkError('ERR_ARGUMENT', '--filter and --like belong to --resize or --letterbox.')
   }
-  const given = {
-    pixelFormat,
-    resize: resize && { ...resize, ...rule },
-    letterbox: letterbox && { ...letterbox, ...rule },
-    crop,
-    pad,
-    mean,
-    std,
-    scale,
-    zeroPoint,
-    dtype,
-    layout,
-    order,
-  }
-  return Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined),
-  ) as ImageToTensorOptions
+  const names = [...TENSOR_OPTIONS, 'dtype', 'layout'] as const
+  const given = names.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]))
+  return {
+    ...Object.fromEntries(given),
+    ...(resize && { resize: { ...resize, ...rule } }),
+    ...(letterbox && { letterbox: { ...letterbox, ...rule } }),
+  } as ImageToTensorOptions
 }
 
 async function readPixels(input: string, options: ImageChoice, terminal: Terminal): Promise<PixelsWithInfo> {
