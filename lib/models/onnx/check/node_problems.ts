@@ -2,51 +2,56 @@
 
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { quote } from '../../../formats/onnx/schema.js'
-import type { Report } from '../../../formats/report.js'
-import type { Node } from '../document/types.js'
-import { dimsOf } from '../infer/dims.js'
-import type { TypeConflict } from '../infer/infer.js'
+import type { Place } from '../../../formats/report.js'
 import type { Known, NodeView } from '../infer/node_view.js'
 import { type Schema, schemaAt } from '../schemas/schemas.js'
-import { isShapeCompared, isTypeCompared } from './declared_shapes.js'
 import { extentProblem } from './extents/extents.js'
-import { elementText, typeProblems } from './type_constraints.js'
+import { asReadersInfer, hasOpenReference } from './reader_inference.js'
+import { typeProblems } from './type_constraints.js'
+
+/** What is wrong with a node or a declared type. */
+export interface Problem {
+  readonly text: string
+  readonly place: Place
+}
 
 export class NodeProblems {
   readonly #texts = new Map<Message, Set<string>>()
-  /** Schemas of nodes that were visited, those of unknown operators undefined. */
-  readonly #schemas = new Map<Message, Schema | undefined>()
+  readonly #isReader: boolean
+
+  /** @param isReader - whether to know no more than readers do */
+  constructor(isReader: boolean) {
+    this.#isReader = isReader
+  }
 
   /** See `InferOptions.visit`. */
-  visit(node: NodeView, outputs: readonly (Known | undefined)[]): void {
+  visit(node: NodeView, outputs: readonly (Known | undefined)[]): readonly (Known | undefined)[] {
     const schema = schemaAt(node.domain, node.opType, node.opset)
+    if (schema && !schema.isDeprecated) this.#compare(node, outputs, schema)
+    return this.#isReader ? asReadersInfer(node, schema, outputs) : outputs
+  }
+
+  #compare(node: NodeView, outputs: readonly (Known | undefined)[], schema: Schema): void {
     const { message, graph } = node.node
-    this.#schemas.set(message, schema)
-    if (!schema || schema.isDeprecated) return
     // A body of a loop is visited until its types are stable: the last visit counts. Functions have many callers.
     const texts = graph ? new Set<string>() : (this.#texts.get(message) ?? new Set<string>())
     for (const text of typeProblems(node, outputs, schema)) texts.add(text)
     // Dimensions of values of other types mean nothing.
-    const extents = texts.size === 0 && schema.isInferred ? extentProblem(node, schema) : undefined
+    const extents =
+      texts.size === 0 && schema.isInferred && !hasOpenReference(node)
+        ? extentProblem(node, schema)
+        : undefined
     if (extents !== undefined) texts.add(extents)
     if (texts.size > 0) this.#texts.set(message, texts)
     else this.#texts.delete(message)
   }
 
-  /** Whether readers refuse a declared type for what they infer from the node. */
-  isRefused(node: Node, { name, declared, inferred }: TypeConflict): boolean {
-    const producer = { node, schema: this.#schemas.get(node.message) }
-    if (elementText(declared) !== elementText(inferred)) return isTypeCompared(producer)
-    const dims = inferred.kind === 'tensor' ? dimsOf(inferred.shape) : undefined
-    return dims === undefined || isShapeCompared(producer, node.outputs.indexOf(name), dims)
-  }
-
-  report(report: Report): void {
+  *problems(): Generator<Problem> {
     for (const [message, texts] of this.#texts) {
       const path = pathOf(message)
       const place = { path, offset: message.origin?.start ?? 0 }
       const operator = quote(message.text('op_type')).slice(1, -1)
-      for (const text of texts) report.deviation('ERR_GRAPH', `${path} (${operator}) ${text}.`, place)
+      yield { text: `${path} (${operator}) ${[...texts].join('; it ')}.`, place }
     }
   }
 }

@@ -267,13 +267,15 @@ class NodeWalker {
         start,
         `${path}${node.opType === '' ? '' : ` (${shortened(node.opType)})`} ${problem}.`,
       )
-    if (node.name !== '' && scope.names.has(node.name))
+    // onnxruntime turns constants into initializers before it compares names.
+    const isNamed = node.name !== '' && node.opType !== 'Constant'
+    if (isNamed && scope.names.has(node.name))
       this.#report.deviation(
         'ERR_DUPLICATE',
         `${path} has the name ${quote(node.name)}, as another node of ${scope.path}.`,
         { path, offset: start },
       )
-    scope.names.add(node.name)
+    if (isNamed) scope.names.add(node.name)
     for (const { path: inner, ...range } of node.subgraphs) {
       const { imports, depth } = scope
       yield* this.#graph(range, this.#scope({ path: inner, imports, depth: depth + 3 }))

@@ -44,8 +44,13 @@ interface InferOptions {
   readonly hasOldInitializers?: boolean
   /** Whether the declared shape of a value is not used; of a subgraph also for inputs. */
   readonly isOpen?: (graph: Graph, name: string) => boolean
-  /** Is called for each node when its inputs are known, for one of a subgraph or function at each visit. */
-  readonly visit?: (node: NodeView, outputs: readonly (Known | undefined)[]) => void
+  /**
+   * Is called for each node when its inputs are known, for one of a subgraph or function at each visit. Returns what to assume
+   * of its outputs.
+   */
+  readonly visit?: (node: NodeView, outputs: readonly (Known | undefined)[]) => readonly (Known | undefined)[]
+  /** Whether elements of values that describe shapes are computed; default true. Constants are known anyway. */
+  readonly computesValues?: boolean
   /** True: values that an iteration of Loop or Scan passes to the next one keep the shape of the first iteration. */
   readonly keepsStates?: boolean
 }
@@ -63,7 +68,7 @@ export function inferTypes(model: OnnxModel): ReadonlyMap<string, ValueType> {
 /** Types of the main graph and its subgraphs; see `InferOptions` for the others. */
 export function inferModel(
   { graph, functions, opsetImports: opsets, irVersion }: OnnxModel,
-  options: Pick<InferOptions, 'isOpen' | 'keepsStates' | 'visit'> = {},
+  options: Pick<InferOptions, 'isOpen' | 'keepsStates' | 'visit' | 'computesValues'> = {},
 ): Inference {
   const hasOldInitializers = Number(irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
   return inferGraph({ ...options, graph, functions, opsets, hasOldInitializers })
@@ -102,6 +107,7 @@ class InferenceRun implements Inference {
   readonly #isOpen: (graph: Graph, name: string) => boolean
   readonly #visit: InferOptions['visit']
   readonly #keepsStates: boolean
+  readonly #computesValues: boolean
   /** Functions that are being inferred: one that calls itself is not followed. */
   readonly #open = new Set<ModelFunction>()
   readonly #orders = new Map<Graph | ModelFunction, readonly Node[]>()
@@ -109,20 +115,15 @@ class InferenceRun implements Inference {
   #visits = 0
   #nesting = 0
 
-  constructor({
-    graph,
-    functions,
-    hasOldInitializers = false,
-    isOpen = () => false,
-    keepsStates = false,
-    visit,
-  }: InferOptions) {
-    this.#visit = visit
-    this.#main = graph
-    this.#hasOldInitializers = hasOldInitializers
-    this.#isOpen = isOpen
-    this.#keepsStates = keepsStates
-    for (const each of functions) this.#functions.set(keyOf(each.domain, each.name, each.overload), each)
+  constructor(options: InferOptions) {
+    this.#visit = options.visit
+    this.#computesValues = options.computesValues ?? true
+    this.#main = options.graph
+    this.#hasOldInitializers = options.hasOldInitializers ?? false
+    this.#isOpen = options.isOpen ?? (() => false)
+    this.#keepsStates = options.keepsStates ?? false
+    for (const each of options.functions)
+      this.#functions.set(keyOf(each.domain, each.name, each.overload), each)
   }
 
   /** Made when they are asked for: folds need what is known. */
@@ -161,7 +162,9 @@ class InferenceRun implements Inference {
     for (const [at, { name, type }] of graph.inputs.entries()) {
       const given = inputs[at] ?? known.get(name)
       const declared = graph === this.#main ? type : this.#opened(graph, name, type)
-      const found = withType(given, joined(declared, given?.type ?? NONE).type)
+      const { type: own, isConflict } = joined(declared, given?.type ?? NONE)
+      if (isConflict && inputs[at]) this.#addConflict({ graph, name, declared, inferred: inputs[at].type })
+      const found = withType(given, own)
       if (found) note(name, found)
     }
     const scope: Scope = (name) => known.get(name) ?? place.outer(name)
@@ -214,8 +217,8 @@ class InferenceRun implements Inference {
     }
     for (const node of nodes) {
       const view = new NodeView(node, context)
-      const outputs = this.#outputsOf(view)
-      this.#visit?.(view, outputs)
+      const inferred = this.#outputsOf(view)
+      const outputs = this.#visit ? this.#visit(view, inferred) : inferred
       for (const [at, name] of view.outputs.entries()) if (name !== '') note(name, outputs[at])
     }
     this.#nesting -= 1
@@ -224,7 +227,7 @@ class InferenceRun implements Inference {
 
   #outputsOf(view: NodeView): readonly (Known | undefined)[] {
     const called = this.#functionOf(view)
-    return called ? (this.#call(called, view) ?? []) : operatorOutputs(view)
+    return called ? (this.#call(called, view) ?? []) : operatorOutputs(view, this.#computesValues)
   }
 
   #functionOf({ domain, opType, node }: NodeView): ModelFunction | undefined {
@@ -291,7 +294,7 @@ function ordered(nodes: readonly Node[]): readonly Node[] {
 }
 
 /** What follows for the outputs of a node that is no call of a function of the model. */
-function operatorOutputs(view: NodeView): readonly (Known | undefined)[] {
+function operatorOutputs(view: NodeView, computesValues: boolean): readonly (Known | undefined)[] {
   const inner = subgraphOutputs(view)
   if (inner) return inner
   const isStandard = view.domain === ''
@@ -302,7 +305,7 @@ function operatorOutputs(view: NodeView): readonly (Known | undefined)[] {
     const type =
       (output === 0 ? containerTypeOf(view) : undefined) ??
       withShape(outputTypeOf(view, output), shapes[output])
-    const isFollowed = isStandard && output === 0 && type?.kind === 'tensor'
+    const isFollowed = computesValues && isStandard && output === 0 && type?.kind === 'tensor'
     const values = isFollowed ? valuesOfOutput(view, type.dtype) : undefined
     return type && { type, ...(values && { values }) }
   })
@@ -316,6 +319,20 @@ function withType(found: Known | undefined, type: ValueType): Known | undefined 
   return type.kind === 'none' ? undefined : { ...found, type }
 }
 
+/** Whether what containers hold has other types. Shapes may differ from element to element. */
+function hasOtherElements(one: ValueType, other: ValueType): boolean {
+  let [left, right] = [one, other]
+  while (left.kind === 'sequence' || left.kind === 'optional') {
+    if (right.kind !== left.kind) return right.kind !== 'none'
+    ;[left, right] = [left.of, right.of]
+  }
+  if (left.kind === 'none' || right.kind === 'none') return false
+  if (left.kind !== right.kind) return true
+  return left.kind === 'tensor' && right.kind === 'tensor' && left.dtype !== 0 && right.dtype !== 0
+    ? left.dtype !== right.dtype
+    : false
+}
+
 /** The declared type; of tensors with extents that it leaves open. */
 function joined(
   declared: ValueType,
@@ -325,6 +342,8 @@ function joined(
   const own = { type: declared, isConflict: false }
   if (inferred.kind === 'none') return own
   if (declared.kind !== inferred.kind) return { type: declared, isConflict: true }
+  if (declared.kind === 'sequence' || declared.kind === 'optional')
+    return { type: declared, isConflict: hasOtherElements(declared, inferred) }
   if (declared.kind !== 'tensor' || inferred.kind !== 'tensor') return own
   if (declared.dtype === 0)
     return { type: { ...inferred, ...declared, dtype: inferred.dtype }, isConflict: false }

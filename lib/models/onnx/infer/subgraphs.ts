@@ -36,7 +36,9 @@ function loop(node: NodeView): Outputs {
   const body = node.graph('body')
   if (!body) return []
   const count = Math.max(0, node.inputs.length - 2)
-  const fixed = [knownTensor('int64', []), knownTensor('bool', [])]
+  const fixed = [knownTensor('int64', []), knownTensor('bool', [])].map(({ type }, at) =>
+    knownOf(open(type, body.inputs[at]?.type)),
+  )
   const given = Array.from({ length: count }, (_, at) => node.type(at + 2))
   const declared = body.inputs.slice(2).map(({ type }) => (node.keepsStates ? undefined : type))
   const { states, outputs } = stableStates(

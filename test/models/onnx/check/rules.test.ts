@@ -436,6 +436,21 @@ describe('a strict check has no finding on', () => {
         initializers: [initializer('w')],
       },
     ],
+    [
+      'a constant with the name of another node',
+      {
+        nodes: [
+          node({
+            op: 'Constant',
+            inputs: [],
+            outputs: ['k'],
+            name: 'n',
+            attributes: [tensorAttribute('value')],
+          }),
+          node({ op: 'Add', inputs: ['x', 'k'], name: 'n' }),
+        ],
+      },
+    ],
     ['nodes without names', { nodes: [node({ outputs: ['a'] }), node({ inputs: ['a'] })] }],
     [
       'a node of a subgraph with the name of an outer one',
@@ -502,3 +517,172 @@ function sparseConstant(): ModelText {
   ]
   return { nodes }
 }
+
+const loopBody = (outputs: readonly string[]): Bytes =>
+  graphOf({
+    nodes: [
+      node({ op: 'Identity', inputs: ['cond'], outputs: ['again'] }),
+      node({ op: 'Identity', inputs: ['state'], outputs: ['next'] }),
+    ],
+    inputs: [value('i', INT64, []), value('cond', BOOL, []), value('state')],
+    outputs: outputs.map((name) => value(name, name === 'again' ? BOOL : FLOAT, name === 'again' ? [] : [2])),
+  })
+const loopOf = (body: Bytes, inputs: readonly string[] = ['', '', 'x']): ModelText => ({
+  nodes: [node({ op: 'Loop', inputs, attributes: [graphAttribute('body', body)] })],
+})
+const scanBody = (type = FLOAT): Bytes =>
+  graphOf({
+    inputs: [value('s', type, [])],
+    nodes: [node({ op: 'Neg', inputs: ['s'], outputs: ['t'] })],
+    outputs: [value('t', type, [])],
+  })
+const scanOf = (body: Bytes, ...attributes: Bytes[]): ModelText => ({
+  nodes: [node({ op: 'Scan', attributes: [graphAttribute('body', body), ...attributes] })],
+})
+const scanned = intAttribute('num_scan_inputs', 1)
+
+describe('a strict check of subgraphs', () => {
+  it.each<[string, ModelText, string]>([
+    [
+      'an If that takes more values than a branch has',
+      {
+        nodes: [
+          node({
+            op: 'If',
+            inputs: ['c'],
+            outputs: ['o', 'p'],
+            attributes: ['then_branch', 'else_branch'].map((name) =>
+              graphAttribute(name, branch(node({ outputs: ['z'] }))),
+            ),
+          }),
+        ],
+        inputs: [value('x'), cond],
+        outputs: [value('o')],
+      },
+      'takes 2 values from then_branch, which has 1 outputs',
+    ],
+    [
+      'a Loop that passes too few values',
+      loopOf(loopBody(['again', 'next']), ['', '']),
+      'passes 2 values to body, which has 3 inputs',
+    ],
+    [
+      'a Loop whose body has too few outputs',
+      loopOf(loopBody(['again'])),
+      'takes 2 values from body, which has 1 outputs',
+    ],
+    [
+      'a Scan of more inputs than it has',
+      scanOf(scanBody(), intAttribute('num_scan_inputs', 2)),
+      'has 2 scan inputs of 1 inputs',
+    ],
+    [
+      'a Scan with an axis too many',
+      scanOf(scanBody(), scanned, intsAttribute('scan_input_axes', 0, 0)),
+      'has 2 entries in scan_input_axes; it takes 1',
+    ],
+    [
+      'a Scan with an axis of outputs too many',
+      scanOf(scanBody(), scanned, intsAttribute('scan_output_axes', 0, 0)),
+      'has 2 entries in scan_output_axes; it takes 1',
+    ],
+    [
+      'a body that declares another type for what is passed to it',
+      scanOf(scanBody(INT64), scanned),
+      '"s" is declared as int64 []; float32 [] is passed to it.',
+    ],
+  ])('refuses %s', async (_, model, message) => {
+    expect(await errorsOf(model)).toEqual(expect.arrayContaining([expect.stringContaining(message)]))
+  })
+
+  it.each<[string, ModelText]>([
+    ['a Loop', loopOf(loopBody(['again', 'next']))],
+    [
+      'a Scan',
+      scanOf(scanBody(), scanned, intsAttribute('scan_input_axes', 0), intsAttribute('scan_output_axes', -1)),
+    ],
+    ['branches', inIf(branch(node({ outputs: ['z'] })))],
+  ])('has no finding on %s', async (_, model) => {
+    expect(await strict(model)).toEqual([])
+  })
+})
+
+describe('a strict check of operators', () => {
+  const cast = (to: number): ModelText => ({
+    nodes: [node({ op: 'Cast', attributes: [intAttribute('to', to)] })],
+    outputs: [value('y', to === 0 || to > 20 ? FLOAT : to)],
+  })
+  const int64 = (name: string, dims: readonly number[], ...values: number[]): Bytes =>
+    tensorProto({
+      dims,
+      type: INT64,
+      name,
+      values: field(
+        9,
+        values.flatMap((each) => [each, 0, 0, 0, 0, 0, 0, 0]),
+      ),
+    })
+  const sequence = (name: string): Bytes =>
+    join(
+      field(1, name),
+      field(2, field(4, field(1, field(1, join(int(1, FLOAT), field(2, field(1, int(1, 2)))))))),
+    )
+  const parts = (axis: number, ...sizes: number[]): ModelText => ({
+    nodes: [node({ op: 'SplitToSequence', inputs: ['x', 's'], attributes: [intAttribute('axis', axis)] })],
+    initializers: [int64('s', [sizes.length], ...sizes)],
+    outputs: [join(field(1, 'y'), field(2, field(4, field(1, field(1, int(1, FLOAT))))))],
+  })
+  const joinedBy = (axis: number, isNew = 0): ModelText => ({
+    nodes: [
+      node({
+        op: 'ConcatFromSequence',
+        attributes: [intAttribute('axis', axis), intAttribute('new_axis', isNew)],
+      }),
+    ],
+    inputs: [sequence('x')],
+    outputs: [value('y', FLOAT, isNew === 1 ? ['a', 'b'] : ['a'])],
+  })
+  const halves = (length: number): ModelText => ({
+    nodes: [node({ op: 'Split', outputs: ['y', 'z'] })],
+    inputs: [value('x', FLOAT, [length])],
+    outputs: [value('y', FLOAT, ['n'])],
+  })
+  const bits = (to: number): ModelText => ({
+    nodes: [node({ op: 'BitCast', attributes: [intAttribute('to', to)] })],
+    outputs: [value('y', to)],
+    opsets: [['', 26]],
+  })
+
+  it.each<[string, ModelText, string]>([
+    ['a cast to no type', cast(0), 'has 0 for to, which is the code of no element type'],
+    ['a cast to an unknown type', cast(99), 'does not take the type data_type 99 for output 0'],
+    ['a cast of bits to more bits', bits(INT64), 'casts 32 bits to 64 bits'],
+    ['an axis of SplitToSequence', parts(1, 1, 1), 'has the axis 1; the rank is 1'],
+    ['sizes of SplitToSequence', parts(0, 1, 2), 'has sizes with the sum 3 for an axis of 2'],
+    ['an axis of ConcatFromSequence', joinedBy(1), 'has the axis 1; the rank is 1'],
+    ['new_axis of ConcatFromSequence', joinedBy(0, 2), 'has 2 for new_axis; it takes 0 or 1'],
+    ['parts that are not equal', halves(5), 'splits an axis of 5 into 2 equal parts'],
+    [
+      'samples of another type',
+      {
+        nodes: [node({ op: 'Multinomial', attributes: [intAttribute('dtype', FLOAT)] })],
+        inputs: [value('x', FLOAT, [2, 2])],
+        outputs: [value('y', FLOAT, [2, 1])],
+      },
+      'does not take the type float32 for output 0',
+    ],
+  ])('refuses %s', async (_, model, message) => {
+    expect(await errorsOf(model)).toEqual(expect.arrayContaining([expect.stringContaining(message)]))
+  })
+
+  it.each<[string, ModelText]>([
+    ['a cast', cast(INT64)],
+    ['a cast of bits', bits(INT32)],
+    ['sizes of SplitToSequence', parts(0, 1, 1)],
+    ['ConcatFromSequence', joinedBy(-1)],
+    ['ConcatFromSequence with a new axis', joinedBy(1, 1)],
+    ['equal parts', halves(4)],
+  ])('has no finding on %s', async (_, model) => {
+    expect(await strict(model)).toEqual([])
+  })
+})

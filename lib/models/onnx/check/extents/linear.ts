@@ -19,7 +19,6 @@ function matmul(first: number, second: number): ExtentRule {
 }
 
 const gemm: ExtentRule = (node, since) => {
-  if (since < 7) return undefined
   const early = rankProblem(node, 0, 2) ?? rankProblem(node, 1, 2)
   const [left, right] = [node.dims(0), node.dims(1)]
   if (early !== undefined || !left || !right) return early

@@ -75,7 +75,10 @@ const split: ExtentRule = (node, since) => {
     return 'has neither sizes nor num_outputs'
   if (given !== undefined && given < 1) return `has num_outputs ${given}; at least 1 is needed`
   const sizes = since < 13 ? node.ints('split') : node.has(1) ? constantOf(node, 1) : undefined
-  if (!sizes || (since < 13 && sizes.length === 0)) return undefined
+  if (!sizes)
+    return since < 18 && !node.has(1) && length % count !== 0
+      ? `splits an axis of ${length} into ${count} equal parts`
+      : undefined
   if (sizes.length !== count) return `has ${sizes.length} sizes for ${count} outputs`
   const sum = sizes.reduce((total, size) => total + size, 0)
   return sum === length ? undefined : `has sizes with the sum ${sum} for an axis of ${length}`
