@@ -163,6 +163,13 @@ describe('a strict check refuses', () => {
       'is deprecated since version 10',
     ],
     ['IR version 99', { ir: 99 }, 'ir_version is 99; it must be 3 to 14'],
+    ['the IR version after the newest', { ir: 15 }, 'ir_version is 15; it must be 3 to 14'],
+    [
+      'an unknown attribute with one underscore',
+      { nodes: [node({ attributes: [intAttribute('_hint', 1)] })] },
+      'no attribute "_hint"',
+    ],
+    ['the first version beyond 32 bits', { opsets: [['', 2 ** 31]] }, 'it must be at most 2147483647'],
     ['IR version 2', { ir: 2 }, 'ir_version is 2'],
     ['no IR version', { ir: 0 }, 'ir_version is missing'],
     ['a version of more than 32 bits', { opsets: [['', 2 ** 40]] }, 'it must be at most 2147483647'],
