@@ -6,8 +6,9 @@ import type { ByteSource } from '../../bytes/source.js'
 import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
+import { checkNameLength } from './name_length.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
-import { fieldNumber, MAX_FUNCTIONS, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
+import { fieldNumber, MAX_FUNCTIONS, type MessageName, quote } from './schema.js'
 import { textOf } from './tensor/header.js'
 
 export async function checkFunctions(source: ByteSource, budget: Budget, report: Report): Promise<void> {
@@ -117,13 +118,7 @@ class FunctionReader {
   *#key(start: number, end: number, { domain, name, overload }: KeyFields): Steps<string> {
     const parts = new Map<number, string>()
     const keep = function* (cursor: WireCursor, number: number, from: number, to: number): Steps<void> {
-      if (to - from > MAX_TEXT_BYTES) {
-        throw new FileFault(
-          'ERR_LIMIT',
-          `A name has ${to - from} bytes; the limit is ${MAX_TEXT_BYTES}.`,
-          from,
-        )
-      }
+      checkNameLength(from, to)
       parts.set(number, textOf(yield* holdRange(cursor, from, to)))
     }
     yield* this.#inside(start, end, (number, from, to) =>

@@ -11,6 +11,7 @@ import { FileFault } from '../file_fault.js'
 import { NumberList, OffsetList } from '../number_list.js'
 import { NumberLists } from '../number_lists.js'
 import type { Report } from '../report.js'
+import { checkNameLength } from './name_length.js'
 import { NameTable } from './name_table.js'
 import { checkTinyMessages } from './protobuf/tiny_messages.js'
 import {
@@ -23,7 +24,7 @@ import {
   WireCursor,
   walkSource,
 } from './protobuf/wire.js'
-import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
+import { fieldNumber, type MessageName, quote } from './schema.js'
 
 /**
  * Checks the main graph, its subgraphs and the bodies of functions.
@@ -528,10 +529,7 @@ class GraphWalker {
 
   /** Visits a text as a name number; returns a walk where the window does not hold it. */
   #text(start: number, end: number, take: (name: number, offset: number) => void): Steps<void> | undefined {
-    if (end - start > MAX_TEXT_BYTES) {
-      const message = `A name has ${end - start} bytes; the limit is ${MAX_TEXT_BYTES}.`
-      throw new FileFault('ERR_LIMIT', message, start)
-    }
+    checkNameLength(start, end)
     if (!this.cursor.holdsRange(start, end)) return this.#loadText(start, end, take)
     const { window, windowStart } = this.cursor
     take(this.#names.numberOf(window, start - windowStart, end - windowStart), start)

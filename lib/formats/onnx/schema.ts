@@ -267,3 +267,6 @@ export function quote(text: string): string {
 
 /** In older IR versions every initializer is an input as well. Source: docs/IR.md of ONNX, "Graphs". */
 export const FIRST_IR_WITH_FREE_INITIALIZERS = 4
+
+/** Older models have no functions. Source: the field `functions` of onnx.proto. */
+export const FIRST_IR_WITH_FUNCTIONS = 8

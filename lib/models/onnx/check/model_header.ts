@@ -1,5 +1,6 @@
 /** What the rules of nodes need of a model before its nodes are read: versions, operator sets and signatures of functions. */
 import { FileFault } from '../../../formats/file_fault.js'
+import { checkNameLength } from '../../../formats/onnx/name_length.js'
 import {
   eachField,
   holdRange,
@@ -8,7 +9,7 @@ import {
   VARINT,
   type WireCursor,
 } from '../../../formats/onnx/protobuf/wire.js'
-import { MAX_FUNCTIONS, MAX_TEXT_BYTES, MESSAGES, type MessageName } from '../../../formats/onnx/schema.js'
+import { MAX_FUNCTIONS, MESSAGES, type MessageName } from '../../../formats/onnx/schema.js'
 import { textOf } from '../../../formats/onnx/tensor/header.js'
 
 /** A version of an operator set that a model or a function imports. */
@@ -168,12 +169,7 @@ class MessageFields {
   }
 
   *#text(start: number, end: number, take: (text: string) => void): Steps<void> {
-    if (end - start > MAX_TEXT_BYTES)
-      throw new FileFault(
-        'ERR_LIMIT',
-        `A name has ${end - start} bytes; the limit is ${MAX_TEXT_BYTES}.`,
-        start,
-      )
+    checkNameLength(start, end)
     take(textOf(yield* holdRange(this.#cursor, start, end)))
   }
 }

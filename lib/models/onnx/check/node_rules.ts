@@ -8,6 +8,7 @@
 import type { ByteSource } from '../../../bytes/source.js'
 import type { Budget } from '../../../formats/budget.js'
 import { FileFault } from '../../../formats/file_fault.js'
+import { checkNameLength } from '../../../formats/onnx/name_length.js'
 import {
   holdRange,
   LENGTH,
@@ -19,12 +20,15 @@ import {
 } from '../../../formats/onnx/protobuf/wire.js'
 import {
   ATTRIBUTE_TYPES,
+  FIRST_IR_WITH_FREE_INITIALIZERS,
+  FIRST_IR_WITH_FUNCTIONS,
   fieldNumber,
-  MAX_TEXT_BYTES,
   type MessageName,
   quote,
 } from '../../../formats/onnx/schema.js'
 import type { Report } from '../../../formats/report.js'
+import { functionKey } from '../document/model_function.js'
+import { firstRepeated } from '../document/repeated_names.js'
 import { NEWEST_IR_VERSION } from '../schemas/schema_table.js'
 import { schemaAt } from '../schemas/schemas.js'
 import {
@@ -34,13 +38,7 @@ import {
   type OpsetImport,
   type Range,
 } from './model_header.js'
-import {
-  functionKey,
-  type NodeAttribute,
-  type NodeFields,
-  type NodeScope,
-  nodeProblems,
-} from './node_schema.js'
+import { type NodeAttribute, type NodeFields, type NodeScope, nodeProblems } from './node_schema.js'
 
 /** Reports what is wrong with the model and its nodes, those of subgraphs and functions too. */
 export async function checkNodes(source: ByteSource, budget: Budget, report: Report): Promise<void> {
@@ -57,10 +55,6 @@ export async function checkNodes(source: ByteSource, budget: Budget, report: Rep
 
 /** Operator sets are imported from this version of the format on; readers need them. */
 const FIRST_IR_VERSION_WITH_IMPORTS = 3
-/** From this version on the checker of onnx looks at functions. */
-const FIRST_IR_VERSION_WITH_FUNCTIONS = 8
-/** From this version on an initializer need not be an input. */
-const FIRST_IR_VERSION_WITH_OWN_INITIALIZERS = 4
 
 function checkHeader({ irVersion, imports, metadataKeys, graphs }: ModelHeader, report: Report): void {
   const complain = (text: string, path: string, offset = 0): void =>
@@ -74,7 +68,7 @@ function checkHeader({ irVersion, imports, metadataKeys, graphs }: ModelHeader, 
   }
   if (imports.length === 0) complain('The model imports no operator set.', 'opset_import')
   checkImports(imports, 'opset_import', report)
-  const twice = firstTwice(metadataKeys)
+  const twice = firstRepeated(metadataKeys)
   if (twice !== undefined)
     report.deviation('ERR_DUPLICATE', `metadata_props has the key ${quote(twice)} twice.`, {
       path: 'metadata_props',
@@ -104,10 +98,6 @@ function checkImports(imports: readonly OpsetImport[], path: string, report: Rep
       )
     seen.add(domain)
   }
-}
-
-function firstTwice(names: readonly string[]): string | undefined {
-  return names.find((name, at) => names.indexOf(name) < at)
 }
 
 type Visit = (number: number, start: number, end: number) => Steps<void> | undefined
@@ -184,7 +174,7 @@ class NodeWalker {
     const { imports, graphs, functions } = this.#header
     const scope = this.#scope({ path: 'graph', imports: versionsOf(imports), isMain: true, depth: 1 })
     for (const range of graphs) yield* this.#graph(range, scope)
-    if (this.#header.irVersion < FIRST_IR_VERSION_WITH_FUNCTIONS) return
+    if (this.#header.irVersion < FIRST_IR_WITH_FUNCTIONS) return
     for (const [at, each] of functions.entries()) yield* this.#function(each, `functions[${at}]`)
   }
 
@@ -212,7 +202,7 @@ class NodeWalker {
       return number === GRAPH.node ? this.#node(from, to, scope) : undefined
     })
     if (name === '') this.#complain(scope.path, start, `${scope.path} has no name.`)
-    if (this.#header.irVersion < FIRST_IR_VERSION_WITH_OWN_INITIALIZERS)
+    if (this.#header.irVersion < FIRST_IR_WITH_FREE_INITIALIZERS)
       yield* this.#oldInitializers({ start, end }, scope.path)
   }
 
@@ -227,7 +217,7 @@ class NodeWalker {
     })
     for (const { name, offset } of initializers) {
       if (inputs.has(name)) continue
-      const least = FIRST_IR_VERSION_WITH_OWN_INITIALIZERS
+      const least = FIRST_IR_WITH_FREE_INITIALIZERS
       this.#complain(
         path,
         offset,
@@ -242,7 +232,7 @@ class NodeWalker {
     if (domain === undefined) this.#complain(path, start, `${path} has no domain.`)
     checkImports(imports, `${path}.opset_import`, this.#report)
     for (const [what, names] of Object.entries({ input: inputs, output: outputs, attribute: attributes })) {
-      const twice = firstTwice(names)
+      const twice = firstRepeated(names)
       if (twice !== undefined)
         this.#report.deviation('ERR_DUPLICATE', `${path} has the ${what} ${quote(twice)} twice.`, {
           path,
@@ -401,12 +391,7 @@ class NodeWalker {
 
   /** Visits a text; returns a walk where the window does not hold it. */
   #text(start: number, end: number, take: (text: string) => void): Steps<void> | undefined {
-    if (end - start > MAX_TEXT_BYTES)
-      throw new FileFault(
-        'ERR_LIMIT',
-        `A name has ${end - start} bytes; the limit is ${MAX_TEXT_BYTES}.`,
-        start,
-      )
+    checkNameLength(start, end)
     const cursor = this.#cursor
     if (!cursor.holdsRange(start, end)) return this.#loadText(start, end, take)
     take(cursor.heldText(start, end))
@@ -421,7 +406,7 @@ class NodeWalker {
 
 /** Types whose repeated numbers may be packed. */
 const PACKABLE: ReadonlySet<number> = new Set(
-  ['FLOATS', 'INTS'].map((name) => (ATTRIBUTE_TYPES as readonly string[]).indexOf(name)),
+  (['FLOATS', 'INTS'] as const).map((name) => ATTRIBUTE_TYPES.indexOf(name)),
 )
 
 function versionsOf(imports: readonly OpsetImport[]): Map<string, number | bigint> {

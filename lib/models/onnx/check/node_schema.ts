@@ -1,5 +1,6 @@
 /** Compares a node with the schema of its operator: attributes, number of inputs and outputs, and what the operator needs. */
 import { ATTRIBUTE_TYPES, quote } from '../../../formats/onnx/schema.js'
+import { functionKey } from '../document/model_function.js'
 import {
   leastCount,
   mostCount,
@@ -10,6 +11,7 @@ import {
   schemasOf,
 } from '../schemas/schemas.js'
 import type { FunctionHeader } from './model_header.js'
+import { rangeText } from './range_text.js'
 
 /** An attribute of a node as it is in the file. */
 export interface NodeAttribute {
@@ -56,11 +58,6 @@ const EXPERIMENTAL: ReadonlySet<string> = new Set(
 
 /** Domains of which readers know all operators; those of others may be known to a runtime alone. */
 const CLOSED_DOMAINS: ReadonlySet<string> = new Set(['', 'ai.onnx', 'ai.onnx.ml', 'ai.onnx.training'])
-
-/** Identifies a function, and a call of it. */
-export function functionKey(domain: string, name: string, overload: string): string {
-  return JSON.stringify([domain, name, overload])
-}
 
 /** The version of the operator set that a domain has; the domain of ONNX may be imported as `ai.onnx`. */
 export function importedVersion(
@@ -151,13 +148,7 @@ function* countProblems(
 ): Generator<string> {
   const [least, most] = [leastCount(parameters), mostCount(parameters)]
   if (given.length < least || given.length > most) {
-    const range =
-      least === most
-        ? `${least}`
-        : most === Number.POSITIVE_INFINITY
-          ? `at least ${least}`
-          : `${least} to ${most}`
-    yield `has ${given.length} ${what}s; it takes ${range}`
+    yield `has ${given.length} ${what}s; it takes ${rangeText(least, most)}`
     return
   }
   for (const [at, isNamed] of given.entries()) {
@@ -172,9 +163,7 @@ function* countProblems(
 
 /** Types of attributes whose value is a message, which must be there. */
 const MESSAGE_TYPES: ReadonlySet<number> = new Set(
-  ['TENSOR', 'GRAPH', 'SPARSE_TENSOR', 'TYPE_PROTO'].map((name) =>
-    (ATTRIBUTE_TYPES as readonly string[]).indexOf(name),
-  ),
+  (['TENSOR', 'GRAPH', 'SPARSE_TENSOR', 'TYPE_PROTO'] as const).map((name) => ATTRIBUTE_TYPES.indexOf(name)),
 )
 
 function* knownAttributeProblems({ attributes }: NodeFields, schema: Schema): Generator<string> {

@@ -7,6 +7,11 @@ import { ProtoNode } from './node.js'
 import type { Attribute, Node, ValueType } from './types.js'
 import { readValueType } from './value_type.js'
 
+/** Identifies a function, and a call of it. */
+export function functionKey(domain: string, name: string, overload: string): string {
+  return JSON.stringify([domain, name, overload])
+}
+
 /** A function, identified by domain, name and overload. Its nodes can be edited as nodes of a graph. */
 export class ModelFunction {
   /** @internal The first own property, so that its text is what a failed clone reports. */

@@ -5,13 +5,14 @@
 import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkInt64, checkList, checkText, checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
-import { MAX_FUNCTIONS } from '../../../formats/onnx/schema.js'
+import { FIRST_IR_WITH_FUNCTIONS, MAX_FUNCTIONS } from '../../../formats/onnx/schema.js'
 import { valueText } from '../../../value_text.js'
 import { checkModel } from '../document/check_model.js'
 import { GRAPHS } from '../document/graph.js'
 import type { OnnxModel } from '../document/model.js'
 import { ModelFunction } from '../document/model_function.js'
 import { type CheckedNode, checkNewNode, ProtoNode } from '../document/node.js'
+import { firstRepeated } from '../document/repeated_names.js'
 import type { NewNode, Node } from '../document/types.js'
 
 /** A function to add. */
@@ -30,7 +31,6 @@ export interface NewFunction {
   readonly nodes: readonly NewNode[]
 }
 
-const FIRST_IR = 8
 const FIRST_IR_WITH_OVERLOADS = 10
 
 type CheckedFunction = Required<Omit<NewFunction, 'nodes'>> & { readonly nodes: readonly CheckedNode[] }
@@ -132,7 +132,7 @@ function checkKey(model: OnnxModel, domain: string, name: string, overload: stri
   if (name === '' || setOf(domain) === '')
     throw wrong('A function needs a name and a domain other than that of ONNX itself')
   const version = Number(model.irVersion)
-  const needed = overload === '' ? FIRST_IR : FIRST_IR_WITH_OVERLOADS
+  const needed = overload === '' ? FIRST_IR_WITH_FUNCTIONS : FIRST_IR_WITH_OVERLOADS
   if (version < needed) {
     const message = `The IR version is ${version}; such a function needs ${needed}.`
     throw new TileworkError('ERR_UNSUPPORTED', message)
@@ -154,7 +154,7 @@ function checkKey(model: OnnxModel, domain: string, name: string, overload: stri
 function checkFormalNames(lists: Readonly<Record<string, readonly string[]>>): void {
   for (const [list, names] of Object.entries(lists)) {
     if (names.includes('')) throw wrong(`The ${list} of a function contain an empty name`)
-    const repeated = names.find((name, at) => names.indexOf(name) < at)
+    const repeated = firstRepeated(names)
     if (repeated !== undefined) throw wrong(`The ${list} of a function contain ${valueText(repeated)} twice`)
   }
 }

@@ -8,7 +8,7 @@ import { TileworkError } from '../../../errors.js'
 import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
 import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
-import type { ModelFunction } from '../document/model_function.js'
+import { functionKey, type ModelFunction } from '../document/model_function.js'
 import { orderedNodes } from '../document/node_order.js'
 import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
 import { containerTypeOf } from './containers.js'
@@ -123,7 +123,7 @@ class InferenceRun implements Inference {
     this.#isOpen = options.isOpen ?? (() => false)
     this.#keepsStates = options.keepsStates ?? false
     for (const each of options.functions)
-      this.#functions.set(keyOf(each.domain, each.name, each.overload), each)
+      this.#functions.set(functionKey(each.domain, each.name, each.overload), each)
   }
 
   /** Made when they are asked for: folds need what is known. */
@@ -231,7 +231,9 @@ class InferenceRun implements Inference {
   }
 
   #functionOf({ domain, opType, node }: NodeView): ModelFunction | undefined {
-    return this.#functions.size === 0 ? undefined : this.#functions.get(keyOf(domain, opType, node.overload))
+    return this.#functions.size === 0
+      ? undefined
+      : this.#functions.get(functionKey(domain, opType, node.overload))
   }
 
   #call(called: ModelFunction, view: NodeView): readonly (Known | undefined)[] | undefined {
@@ -279,9 +281,6 @@ function withoutShape(type: ValueType): ValueType {
 }
 
 const NONE: ValueType = { kind: 'none' }
-
-const keyOf = (domain: string, name: string, overload: string): string =>
-  JSON.stringify([domain, name, overload])
 
 /** In file order where the nodes cannot be sorted: what is used too early is unknown. */
 function ordered(nodes: readonly Node[]): readonly Node[] {

@@ -502,6 +502,11 @@ describe('a strict check has no finding on', () => {
     expect(findings).toMatchObject([{ severity: 'warning', message: expect.stringContaining('follows') }])
   })
 
+  it('many metadata keys, which are not compared with each other', async () => {
+    const keys = Array.from({ length: 300_000 }, (_, at) => field(14, field(1, `key ${at}`)))
+    expect(await strict({ rest: [new Uint8Array(Buffer.concat(keys))] })).toEqual([])
+  })
+
   it('one opset that is imported twice, but warns', async () => {
     const findings = await strict({
       opsets: [

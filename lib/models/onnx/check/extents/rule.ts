@@ -1,6 +1,7 @@
 /** What rules of dimensions share: they compare what is known of the shapes and constants of a node with its operator. */
 import { axisOf, type Dims } from '../../infer/dims.js'
 import type { NodeView } from '../../infer/node_view.js'
+import { rangeText } from '../range_text.js'
 
 /**
  * Returns what is wrong, as a text that follows the path of the node and its operator; undefined where nothing is, or where
@@ -24,13 +25,7 @@ export function firstOf(...rules: readonly ExtentRule[]): ExtentRule {
 export function rankProblem(node: NodeView, input: number, least: number, most = least): string | undefined {
   const rank = node.dims(input)?.length
   if (rank === undefined || (rank >= least && rank <= most)) return undefined
-  const range =
-    least === most
-      ? `${least}`
-      : most === Number.POSITIVE_INFINITY
-        ? `at least ${least}`
-        : `${least} to ${most}`
-  return `has the rank ${rank} for input ${input}; it takes ${range}`
+  return `has the rank ${rank} for input ${input}; it takes ${rangeText(least, most)}`
 }
 
 export function axisProblem(axis: number, rank: number, what = 'axis'): string | undefined {
