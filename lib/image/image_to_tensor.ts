@@ -52,8 +52,8 @@ export interface ImageToTensorOptions<Name extends DtypeName = DtypeName> {
   /** Default `interleaved`. */
   readonly pixelFormat?: PixelFormat
   /**
-   * What becomes of alpha. `drop` (default); `keep`: the last channel of the result, by which Pillow's filters weight the colours
-   * (mode RGBA); `independent`: kept, and resized as any other channel (RGBX).
+   * How alpha is handled. `drop` (default): removed; `keep`: the last channel of the result, by which Pillow's filters weight the
+   * colours (mode RGBA); `independent`: kept, and resized as any other channel (RGBX).
    */
   readonly alpha?: 'drop' | 'keep' | 'independent'
   /** The colour that pixels with alpha are laid over: one number, or red, green and blue. Rounded as Pillow's `alpha_composite`. */

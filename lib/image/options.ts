@@ -7,7 +7,7 @@ import {
   checkResized,
   Frame,
   type LetterboxRules,
-  letterboxOf,
+  letterboxFrame,
   type Size,
   shortestAndLongest,
   shortestEdge,
@@ -102,7 +102,7 @@ export interface LetterboxOptions {
   readonly like?: ImageReference
 }
 
-/** Checked options: which resize, and what becomes of an image's size. */
+/** Checked options: which resize, and the size of its result. */
 export interface Geometry {
   readonly like: ImageReference
   readonly filter: ResizeFilter
@@ -197,10 +197,7 @@ function letterboxGeometry(asked: AskedLetterbox): Geometry {
     like: asked.like,
     filter: asked.filter,
     border: asked.value,
-    frameOf: (name, from, pixelBytes) => {
-      const { resized, place } = letterboxOf(from, asked)
-      return Frame.of(checkResized(name, from, resized, pixelBytes)).extend(place)
-    },
+    frameOf: (name, from, pixelBytes) => letterboxFrame(name, from, asked, pixelBytes),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Conventions that have a name and no configuration file. */
 import type { PixelRules, ProcessorBackend } from './processor_config.js'
 import type { ByteRules } from './processor_tables.js'
-import { checkResized, Frame, letterboxOf, roundEven, type Size, shortestEdge } from './sizes.js'
+import { checkResized, Frame, letterboxFrame, roundEven, type Size, shortestEdge } from './sizes.js'
 
 interface Preset extends PixelRules {
   readonly rules: ByteRules
@@ -33,10 +33,7 @@ function yolo({ size = 640 }: AskedPreset): Preset {
     border: YOLO_BORDER,
     // Pillow's order of steps is a division without a mean.
     rules: { backend: 'pil', rescale: undefined, normal: { mean: [0], std: [255] } },
-    frameOf: (name, from) => {
-      const { resized, place } = letterboxOf(from, rules)
-      return Frame.of(checkResized(name, from, resized, from.pixelBytes)).extend(place)
-    },
+    frameOf: (name, from) => letterboxFrame(name, from, rules, from.pixelBytes),
   }
 }
 

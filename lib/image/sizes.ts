@@ -201,6 +201,12 @@ export function letterboxOf(
   return { resized, place: { left: x.before, top: y.before, width: x.size, height: y.size } }
 }
 
+/** A letterboxed image in its border. @throws TileworkError ERR_LIMIT */
+export function letterboxFrame(name: string, from: Size, rules: LetterboxRules, pixelBytes: number): Frame {
+  const { resized, place } = letterboxOf(from, rules)
+  return Frame.of(checkResized(name, from, resized, pixelBytes)).extend(place)
+}
+
 /** As `%` of Python: never negative. */
 function modulo(value: number, by: number): number {
   return ((value % by) + by) % by

@@ -113,6 +113,11 @@ function concat(site: BatchSite): Needs {
   const needs = [...sources].flatMap(([axis, from]) =>
     Array.from(inputs.keys(), (input) => sameDim(site, [input, axis], [from, axis])),
   )
+  return together(needs)
+}
+
+/** What all of them need; one that cannot follow makes the node a misfit. */
+function together(needs: readonly Needs[]): Needs {
   return needs.includes('misfit') ? 'misfit' : needs.flatMap((each) => each as readonly BatchEdit[])
 }
 
@@ -132,8 +137,7 @@ function sameDim(site: BatchSite, [input, axis]: Place, [from, fromAxis]: Place)
 function sameAs(from: Place, ...places: readonly Place[]): Rule {
   return (site) => {
     if (!site.changedAxes(from[0]).includes(from[1])) return NOTHING
-    const needs = places.map((place) => sameDim(site, place, from))
-    return needs.includes('misfit') ? 'misfit' : needs.flatMap((each) => each as readonly BatchEdit[])
+    return together(places.map((place) => sameDim(site, place, from)))
   }
 }
 
@@ -157,8 +161,7 @@ const gatherAlongOthers: Rule = (site) => {
   if (changed.includes(axis ?? -1)) return site.isFixed(1) ? 'misfit' : NOTHING
   const inputs = site.node.opType === 'GatherElements' ? [1] : [1, 2]
   const places = changed.flatMap((each) => inputs.map((input) => [input, each] as const))
-  const needs = places.map((place) => sameDim(site, place, [0, place[1]]))
-  return needs.includes('misfit') ? 'misfit' : needs.flatMap((each) => each as readonly BatchEdit[])
+  return together(places.map((place) => sameDim(site, place, [0, place[1]])))
 }
 
 /** Fixed tuples of indices name elements of the old batch alone, unless they begin behind it. */

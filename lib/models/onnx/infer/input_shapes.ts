@@ -230,12 +230,13 @@ function followBatch(model: OnnxModel, types: Types, dependent: ReadonlySet<stri
   const reshaped = new Set<Node>()
   const refused = new Set<Node>()
   const change = changeOf(types, old)
-  let view = new BatchView(model, change, before, inferModel(model, { isOpen, keepsStates: true }))
-  while (followOnce(view, editor, reshaped, refused) > 0)
-    view = new BatchView(model, change, before, inferModel(model, { isOpen, keepsStates: true }))
+  const viewNow = (): BatchView =>
+    new BatchView(model, change, before, inferModel(model, { isOpen, keepsStates: true }))
+  let edited: number
+  do edited = followOnce(viewNow(), editor, reshaped, refused)
+  while (edited > 0)
   for (const [name, type] of types) graph.setType(name, withFirst(type, firstOf(type)))
-  view = new BatchView(model, change, before, inferModel(model, { isOpen, keepsStates: true }))
-  return { reshaped, misfits: misfitsOf(view, refused) }
+  return { reshaped, misfits: misfitsOf(viewNow(), refused) }
 }
 
 /** Nodes behind a changed one wait for the next call. @returns the number of changed nodes */
