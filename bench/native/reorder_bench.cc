@@ -81,6 +81,14 @@ const char* name_of(Moves moves) {
   return "unknown";
 }
 
+// The way that moves most of the destination; nothing where it is a copy.
+std::string largest_way(const ReorderPlan& plan, Stores stores) {
+  const WayShares shares = plan.ways(stores);
+  const auto largest = std::max_element(shares.begin(), shares.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  return largest == shares.end() ? "" : row_of(largest->first).name;
+}
+
 struct Options {
   int threads = 1;
   bool with_reference = false;
@@ -176,8 +184,9 @@ void Measurement::add_onednn() {
 }
 
 void Measurement::print() const {
-  std::printf(R"({"threads":%d,"bytes":%zu,"class":"%s","kernel":"%s","equal":%s)", options_.threads, moved_,
-              name_of(plan_.moves()), plan_.kernel().name, equal_ ? "true" : "false");
+  std::printf(R"({"threads":%d,"bytes":%zu,"class":"%s","kernel":"%s","way":"%s","equal":%s)", options_.threads, moved_,
+              name_of(plan_.moves()), plan_.kernel().name, largest_way(plan_, parts_.stores()).c_str(),
+              equal_ ? "true" : "false");
   for (const Candidate& candidate : candidates_) {
     std::printf(R"(,"%s":%.3f)", candidate.name, static_cast<double>(candidate.bytes) / candidate.best / 1e9);
   }

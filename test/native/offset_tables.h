@@ -25,8 +25,8 @@ struct Box {
   std::vector<int64_t> hi;
 };
 
-// Offsets of the elements of one piece of a side. An element at `x` of a plan is element start + step * x of
-// the side.
+// Offsets of the elements of one piece of a side, which has less than 2^31. An element at `x` of a plan is
+// element start + step * x of the side.
 class OffsetTables {
  public:
   OffsetTables(const std::vector<int64_t>& shape, const std::vector<int64_t>& side_shape, const Side& side,
@@ -46,7 +46,7 @@ class OffsetTables {
   size_t groups() const { return tables_.size(); }
   size_t group_of(size_t axis) const { return group_of_[axis]; }
   int64_t stride_of(size_t axis) const { return stride_of_[axis]; }
-  const std::vector<int64_t>& table(size_t group) const { return tables_[group]; }
+  const std::vector<int32_t>& table(size_t group) const { return tables_[group]; }
 
  private:
   // Axes that share a digit depend on each other.
@@ -71,37 +71,49 @@ class OffsetTables {
     return groups;
   }
 
-  static std::vector<int64_t> table_of(const std::vector<int64_t>& shape,
+  // What a digit of the group adds to an offset: its value, times the radices of the digits below it.
+  struct OwnDigit {
+    const Digit* digit;
+    int64_t factor;
+  };
+
+  static std::vector<OwnDigit> digits_of(const Piece& piece, const std::vector<size_t>& axes) {
+    std::vector<OwnDigit> own;
+    int64_t factor = 1;
+    for (size_t i = piece.digits.size(); i-- > 0; factor *= piece.digits[i].radix) {
+      const Digit& digit = piece.digits[i];
+      if (std::find(axes.begin(), axes.end(), digit.axes[0]) != axes.end()) own.push_back({&digit, factor});
+    }
+    return own;
+  }
+
+  static std::vector<int32_t> table_of(const std::vector<int64_t>& shape,
                                        const std::vector<int64_t>& side_shape, const Side& side,
                                        const Piece& piece, const std::optional<Slice>& slice,
                                        const std::vector<size_t>& axes, int64_t size) {
-    std::vector<int64_t> at(shape.size(), 0);
-    std::vector<int64_t> table(static_cast<size_t>(size));
-    for (int64_t index = 0; index < size; ++index) {
-      int64_t left = index;
-      for (size_t i = axes.size(); i-- > 0; left /= shape[axes[i]]) {
-        const size_t axis = axes[i];
-        const int64_t x = left % shape[axis];
-        at[axis] = (slice ? slice->start[axis] + slice->step[axis] * x : x) + side.lower[axis];
-      }
+    const std::vector<OwnDigit> own = digits_of(piece, axes);
+    std::vector<int64_t> x(shape.size(), 0);
+    std::vector<int32_t> table(static_cast<size_t>(size));
+    for (int32_t& entry : table) {
       int64_t offset = 0;
-      for (const Digit& digit : piece.digits) {
-        const bool is_own = std::find(axes.begin(), axes.end(), digit.axes[0]) != axes.end();
+      for (const auto& [digit, factor] : own) {
         int64_t fused = 0;
-        for (int axis : digit.axes) {
+        for (int axis : digit->axes) {
           const auto a = static_cast<size_t>(axis);
-          fused = fused * (side_shape[a] + side.lower[a] + side.upper[a]) + at[a];
+          const int64_t at = (slice ? slice->start[a] + slice->step[a] * x[a] : x[a]) + side.lower[a];
+          fused = fused * (side_shape[a] + side.lower[a] + side.upper[a]) + at;
         }
-        offset = offset * digit.radix + (is_own ? fused / digit.weight % digit.radix : 0);
+        offset += fused / digit->weight % digit->radix * factor;
       }
-      table[static_cast<size_t>(index)] = offset;
+      entry = static_cast<int32_t>(offset);
+      for (size_t i = axes.size(); i-- > 0 && ++x[axes[i]] == shape[axes[i]];) x[axes[i]] = 0;
     }
     return table;
   }
 
   std::vector<size_t> group_of_;
   std::vector<int64_t> stride_of_;
-  std::vector<std::vector<int64_t>> tables_;
+  std::vector<std::vector<int32_t>> tables_;
 };
 
 // The coordinates of a plan whose elements a piece of a side has: pieces divide one axis.
@@ -145,7 +157,7 @@ void each_move(const ReorderDescription& description, Move move) {
 // The offsets of one side along one axis, for fixed coordinates of the others.
 struct AxisOffsets {
   int64_t base;
-  const int64_t* table;
+  const int32_t* table;
   int64_t stride;
   int64_t at(int64_t x) const { return base + table[x * stride]; }
 };
@@ -200,14 +212,14 @@ struct Bytes16 {
 };
 
 // Elements below a byte are a byte each while they move.
-inline void move_packed(const ReorderDescription& description, int bits, const uint8_t* source,
-                        uint8_t* destination) {
+template <int kBits>
+void move_packed(const ReorderDescription& description, const uint8_t* source, uint8_t* destination) {
   std::vector<uint8_t> from(static_cast<size_t>(description.from.elements));
   std::vector<uint8_t> to(static_cast<size_t>(description.to.elements), 0);
-  for (size_t i = 0; i < from.size(); ++i) from[i] = packed_element(source, bits, static_cast<int64_t>(i));
+  for (size_t i = 0; i < from.size(); ++i) from[i] = packed_element(source, kBits, static_cast<int64_t>(i));
   move_all<uint8_t>(description, from.data(), to.data());
   for (size_t i = 0; i < to.size(); ++i)
-    store_packed_element(destination, bits, static_cast<int64_t>(i), to[i]);
+    store_packed_element(destination, kBits, static_cast<int64_t>(i), to[i]);
 }
 
 // Writes the elements of a reorder without casts to `destination`, which has zeros; elements of `bits`.
@@ -224,8 +236,12 @@ inline void move_elements(const ReorderDescription& description, int bits, const
       return move_all<uint64_t>(description, source, destination);
     case 128:
       return move_all<Bytes16>(description, source, destination);
+    case 2:
+      return move_packed<2>(description, source, destination);
+    case 4:
+      return move_packed<4>(description, source, destination);
     default:
-      return move_packed(description, bits, source, destination);
+      return move_packed<6>(description, source, destination);
   }
 }
 

@@ -6,6 +6,10 @@
 //
 // Reads one case per line, from a file or from standard input: number, seed, and the reorder
 // (read_description.h). Writes the number of cases to standard output, and failures to standard error.
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -391,6 +395,11 @@ int check_all(std::istream& input) {
 }  // namespace tilework::test
 
 int main(int count, char** arguments) {
+#if defined(M_MMAP_THRESHOLD)
+  // The vectors of a case keep their pages for the next one.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
   std::ios::sync_with_stdio(false);
   tilework::test::report_crashes();
   if (count < 2) return tilework::test::check_all(std::cin);
