@@ -85,8 +85,11 @@ Napi::Array explain_ways(Napi::Env env, const WayShares& shares) {
   Napi::Array ways = Napi::Array::New(env);
   for (const auto& [bytes, way] : sorted) {
     Napi::Object each = Napi::Object::New(env);
-    each.Set("name", row_of(way).name);
-    each.Set("condition", row_of(way).condition);
+    const WayRow row = row_of(way);
+    each.Set("name", row.name);
+    each.Set("condition", row.condition);
+    if (row.percent_of_copy > 0) each.Set("ofCopy", row.percent_of_copy / 100.0);
+    each.Set("copiesUnitsAlone", copies_units_alone(way));
     each.Set("share", static_cast<double>(bytes) / std::max(total, 1.0));
     ways.Set(ways.Length(), each);
   }
@@ -286,6 +289,7 @@ Napi::Value ReorderPlanObject::explain(const Napi::CallbackInfo& info) {
     result.Set("storesReason", parts->stores_reason());
     result.Set("cut", cut_of(parts->cut()));
     result.Set("ways", explain_ways(env, plan_->ways(parts->stores())));
+    result.Set("waysMeasuredOn", kMeasuredOn);
     result.Set("parts", static_cast<double>(parts->count()));
     result.Set("threads", static_cast<double>(std::min(static_cast<int64_t>(threads), parts->count())));
     return result;

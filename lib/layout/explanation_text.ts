@@ -9,6 +9,8 @@ export interface ExplainedSides {
   readonly notes: readonly string[]
 }
 
+type Way = NativeExplanation['ways'][number]
+
 const CUTS: Record<NativeExplanation['cut'], string> = {
   whole: 'in one part',
   ranges: 'in ranges of the destination',
@@ -34,14 +36,31 @@ export function explanationText(plan: NativeExplanation, { from, to, axes, notes
     ...columns(loops).map((line, i) => `  ${i === 0 ? 'loops ' : '      '}  ${line}`),
     `  parts   ${work}`,
     `  stores  ${plan.stores}: ${plan.storesReason}`,
+    ...wayNotes(plan).map((note) => `  note    ${note}`),
     ...notes.map((note) => `  note    ${note}`),
   ].join('\n')
 }
 
-function wayCells({ name, condition, share }: NativeExplanation['ways'][number]): readonly string[] {
+function wayCells({ name, condition, share, ofCopy }: Way): readonly string[] {
   // A share above 0 % is never printed as 0 %, and a share below 100 % never as 100 %.
   const percent = share === 1 ? 100 : Math.min(Math.max(Math.round(share * 100), 1), 99)
-  return [`${percent} %`, name, condition]
+  return [
+    `${percent} %`,
+    name,
+    condition,
+    ...(ofCopy === undefined ? [] : [`${ofCopy.toFixed(2)} of a copy's rate`]),
+  ]
+}
+
+function wayNotes({ ways, waysMeasuredOn }: NativeExplanation): readonly string[] {
+  return [
+    ...(ways.some(({ copiesUnitsAlone }) => copiesUnitsAlone)
+      ? ['units are copied one by one, which is the slowest way']
+      : []),
+    ...(ways.some(({ ofCopy }) => ofCopy !== undefined)
+      ? [`rates of ways are from the benchmark on ${waysMeasuredOn}`]
+      : []),
+  ]
 }
 
 function signed(stride: number): string {

@@ -427,7 +427,16 @@ export interface NativeExplanation {
     readonly condition: string
     /** From 0 to 1. */
     readonly share: number
+    /**
+     * The rate of this way in the benchmark, as a share of the rate of a plain copy of as many bytes: geometric mean of
+     * the cases in which it moves most, on the machine that `waysMeasuredOn` names. Absent where there is no such case.
+     */
+    readonly ofCopy?: number
+    /** Units are copied one by one, which is the slowest way. */
+    readonly copiesUnitsAlone: boolean
   }[]
+  /** The processor, kernels and day of `ofCopy`. */
+  readonly waysMeasuredOn: string
   /** `streaming` stores bypass the caches; for sources and destinations that together are larger than these. */
   readonly stores: 'cached' | 'streaming'
   /** The numbers by which they were chosen. */

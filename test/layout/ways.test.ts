@@ -87,7 +87,11 @@ const EXAMPLES: Readonly<Record<string, () => Ways>> = {
 }
 
 const table = readFileSync(join(ROOT, 'native', 'reorder', 'leaf', 'leaves.def'), 'utf8')
-const rows = [...table.matchAll(/^TILEWORK_LEAF\(\w+,\s*"([^"]+)"/gm)].map(([, name]) => name!)
+const parsed = [...table.matchAll(/^TILEWORK_LEAF\(\w+,\s*"([^"]+)",\s*"[^"]+",\s*(\d+)\)/gm)]
+const rows = parsed.map(([, name]) => name!)
+const MEASURED = new Map(
+  parsed.flatMap(([, name, percent]) => (percent === '0' ? [] : [[name!, Number(percent) / 100]])),
+)
 // Others lack the special ways, which docs of the engine are about.
 const hasRegisters = native()
   .cpu()
@@ -102,5 +106,7 @@ describe.runIf(hasRegisters)('ways of leaves.def', () => {
     const [most] = example()
     expect(most?.name).toBe(name)
     expect(most?.share).toBeGreaterThan(0.5)
+    expect(most?.ofCopy).toBe(MEASURED.get(name))
+    expect(most?.copiesUnitsAlone).toBe(/\bunits$/.test(name))
   })
 })
