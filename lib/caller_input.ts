@@ -82,6 +82,15 @@ export function checkListener(listener: unknown, name: string): void {
   throw new TileworkError('ERR_ARGUMENT', `${name} must be a function; it is ${valueText(listener)}.`)
 }
 
+/** @throws TileworkError ERR_ARGUMENT for an option of these names that is neither true, false nor undefined */
+export function checkFlags(options: object, names: readonly string[]): void {
+  for (const name of names) {
+    const value = (options as Readonly<Record<string, unknown>>)[name]
+    if (value === undefined || typeof value === 'boolean') continue
+    throw new TileworkError('ERR_ARGUMENT', `${name} must be true or false; it is ${valueText(value)}.`)
+  }
+}
+
 /** @throws TileworkError ERR_ARGUMENT unless `name` is a string */
 export function checkName(name: unknown): string {
   if (typeof name === 'string') return name

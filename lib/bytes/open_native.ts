@@ -42,12 +42,25 @@ export function openNativeFile(file: string | FileBelow, options: NativeInputOpt
  * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_PERMISSION, ERR_NATIVE_LOAD
  */
 export function openOutput(path: string, byteLength: number): NativeOutputFile {
-  const addon = native()
+  return createOutput(path, () => native().createOutput(path, byteLength))
+}
+
+/** As `openOutput`, for a file that another file names. With `isNew` the commit fails if the file exists. @throws TileworkError also ERR_PATH_ESCAPE */
+export function openOutputBelow(
+  { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
+  byteLength: number,
+  isNew: boolean,
+): NativeOutputFile {
+  return createOutput(join(folder, name), () => native().createOutputBelow(folder, name, byteLength, isNew))
+}
+
+function createOutput(path: string, create: () => NativeOutputFile): NativeOutputFile {
+  native()
   requirePermission('fs.write', path)
   try {
     return systemError.wrap(path, () => {
       requireTemporaries(path)
-      return addon.createOutput(path, byteLength)
+      return create()
     })
   } catch (error) {
     throw missingFolderError(path, error) ?? error
@@ -61,21 +74,6 @@ function missingFolderError(path: string, cause: unknown): TileworkError | undef
   const message = `${cause.message}; the folder ${folder} does not exist`
   // As for every ERR_IO, the cause is the error of the system.
   return new TileworkError('ERR_IO', message, { path, cause: cause.cause })
-}
-
-/** As `openOutput`, for a file that another file names. With `isNew` the commit fails if the file exists. @throws TileworkError also ERR_PATH_ESCAPE */
-export function openOutputBelow(
-  { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
-  byteLength: number,
-  isNew: boolean,
-): NativeOutputFile {
-  const addon = native()
-  const path = join(folder, name)
-  requirePermission('fs.write', path)
-  return systemError.wrap(path, () => {
-    requireTemporaries(path)
-    return addon.createOutputBelow(folder, name, byteLength, isNew)
-  })
 }
 
 /** The addon writes temporary files beside the file that a link leads to. */

@@ -2,7 +2,7 @@
 import type { Writable } from 'node:stream'
 import type { TmfileToOnnxReport } from '../bridges/onnx_tmfile/to_onnx/index.js'
 import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
-import { checkListener, checkOptions, readInput } from '../caller_input.js'
+import { checkFlags, checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { findDevice } from '../device/devices.js'
 import { type BlockDtype, isBlockDtype, resolveElementType } from '../dtype/block_types.js'
@@ -18,7 +18,6 @@ import { explain, type TensorExplanation } from '../tensor/explain.js'
 import { isPlain } from '../tensor/plain_storage.js'
 import { reorder } from '../tensor/reorder.js'
 import type { AnyTensor } from '../tensor/tensor.js'
-import { valueText } from '../value_text.js'
 import {
   changeElementTypes,
   changesElements,
@@ -39,7 +38,7 @@ import {
   formatOfModel,
   writeOptionNames,
 } from './registry.js'
-import { type Saveable, type SaveOptions, save } from './save.js'
+import { FILE_FLAGS, type Saveable, type SaveOptions, save, saveOptionNames } from './save.js'
 import { selectTensors } from './select_tensors.js'
 import { summarizeTensors, type TensorSummary } from './tensor_summary.js'
 import { type UndoConversion, undoConversions } from './undo.js'
@@ -126,8 +125,7 @@ export function convertOptionNames(): string[] {
     'format',
     'signal',
     'onProgress',
-    'keepOldData',
-    'remote',
+    ...saveOptionNames(),
     'open',
     'weightsOnly',
     'quantizeTo',
@@ -184,11 +182,7 @@ export function readConvertOptions<Options extends ConvertOptions>(
   checkListener(options.onProgress, 'onProgress')
   readInput('The tensor options', () => checkTensorChanges(options))
   if (options.format !== undefined) formatByName(options.format)
-  for (const name of ['weightsOnly', 'countLosses', 'keepOldData'] as const) {
-    const value: unknown = options[name]
-    if (value === undefined || typeof value === 'boolean') continue
-    throw new TileworkError('ERR_ARGUMENT', `${name} must be true or false; it is ${valueText(value)}.`)
-  }
+  checkFlags(options, ['weightsOnly', 'countLosses', ...FILE_FLAGS])
   if (options.quantizeTo !== undefined) {
     readInput('quantizeTo', () => checkValueQuantization(options.quantizeTo!))
     const other = (['dtype', 'quantize', 'layout', 'fromLayout'] as const).find(
@@ -486,7 +480,7 @@ async function write(
 ): Promise<number> {
   let byteLength = 0
   const saveOptions = Object.fromEntries(
-    [...writeOptionNames(), 'signal', 'keepOldData', 'remote'].flatMap((name) => {
+    [...writeOptionNames(), ...saveOptionNames(), 'signal'].flatMap((name) => {
       const value = (options as Record<string, unknown>)[name]
       return value === undefined ? [] : [[name, value]]
     }),

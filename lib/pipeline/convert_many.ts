@@ -333,7 +333,7 @@ function fileOutcome(pair: FilePair, outcome: PairOutcome): FileOutcome {
   return { input, output, status: outcome.status, ...outcome.result } as FileOutcome
 }
 
-/** The options that decide the bytes of an output, with canonical layout names. */
+/** The options that decide the bytes of an output, with canonical layout names. `overwrite` and `replaceGraph` refuse outputs. */
 function settingsOf(options: CheckedManyOptions): object {
   const {
     signal,
@@ -349,6 +349,8 @@ function settingsOf(options: CheckedManyOptions): object {
     manifest,
     force,
     remote,
+    overwrite,
+    replaceGraph,
     ...rest
   } = options
   const { onFile, onProgress, onDamagedManifest, layout, fromLayout, dtype, quantize, ...settings } = rest

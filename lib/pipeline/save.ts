@@ -19,7 +19,7 @@ import {
 import { siblingUrl } from '../bytes/remote/schemes.js'
 import type { ByteSource } from '../bytes/source.js'
 import { resultBytes } from '../bytes/view_limit.js'
-import { checkListener, checkOptions, isInstance, readInput } from '../caller_input.js'
+import { checkFlags, checkListener, checkOptions, isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { FormatEntry, ModelFormatEntry, WritePlan, WriteSegment } from '../formats/format.js'
@@ -45,6 +45,7 @@ import {
   writeOptionNames,
 } from './registry.js'
 import { remoteSink } from './remote_sink.js'
+import { refuseLostGraph, refuseTakenName, refuseTakenSiblings } from './replaced_file.js'
 import { endJournal, hasJournal, removeLeftovers, removeUnnamed, writeJournal } from './save_journal.js'
 import { memorySink, pathSink, type SiblingSink, type Sink, siblingSink, streamSink } from './sink.js'
 import { writeChunks } from './write_chunks.js'
@@ -75,6 +76,16 @@ export type SaveOptions = SerializeOptions & {
    * removed after the new file is committed.
    */
   readonly keepOldData?: boolean
+  /**
+   * False refuses a path that exists: ERR_IO with a cause of code EEXIST. Default true. For paths; a stream replaces nothing, and
+   * for a URL false is refused.
+   */
+  readonly overwrite?: boolean
+  /**
+   * Allows tensors without a graph to replace the file of a model whose graph has nodes (an ONNX model or a tmfile). Default false:
+   * ERR_UNSUPPORTED. For paths.
+   */
+  readonly replaceGraph?: boolean
   /** Request options for a remote target. */
   readonly remote?: RemoteOptions
 }
@@ -92,6 +103,8 @@ interface PlannedFile {
   readonly tensorsTotal: number
   /** Number of tensors in a range segment, for progress reports. */
   readonly tensorsOfRanges: number
+  /** True for tensors alone, which a format with graphs would store without one. */
+  readonly isBare?: boolean
 }
 
 /**
@@ -126,22 +139,26 @@ export async function save(
  * @throws TileworkError ERR_ARGUMENT for an unknown option, and for a listener that is not a function
  */
 function readSaveOptions<Options extends SaveOptions>(given: Options, call: string): Options {
-  const own = ['format', 'signal', 'onProgress', ...(call === 'save' ? ['keepOldData', 'remote'] : [])]
+  const own = ['format', 'signal', 'onProgress', ...(call === 'save' ? saveOptionNames() : [])]
   const known = [...own, ...writeOptionNames()]
   checkOptions<Record<string, unknown>>(given, call, known)
   const options = readInput(`The options of ${call}`, () => ({ ...given }))
   checkListener(options.onProgress, 'onProgress')
-  const { keepOldData } = options
-  if (keepOldData !== undefined && typeof keepOldData !== 'boolean') {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `keepOldData must be true or false; it is ${valueText(keepOldData)}.`,
-    )
-  }
+  checkFlags(options, FILE_FLAGS)
   return options
 }
 
+/** Options about the files that a save replaces. */
+export const FILE_FLAGS = ['keepOldData', 'overwrite', 'replaceGraph'] as const
+
+/** Names of the options of `save` that other calls with `SerializeOptions` do not have. */
+export function saveOptionNames(): string[] {
+  return [...FILE_FLAGS, 'remote']
+}
+
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
+  const isNew = options.overwrite === false
+  if (isNew) await refuseTakenName(path)
   // The file may be planned twice, but an iterable may be readable only once.
   const again =
     openedFile(content) || formatOfModel(content)
@@ -149,9 +166,11 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
       : listTensors(content as AnyTensor | Iterable<AnyTensor>)
   const planned = await planFile(again, options, path)
   const { siblings = [], replaced = [] } = planned.plan
+  if (isNew) await refuseTakenSiblings(dirname(path), siblings)
+  else if (planned.isBare && !options.replaceGraph) await refuseLostGraph(path)
   if (siblings.length === 0 && replaced.length === 0 && !hasJournal(path)) {
     return withMeans(planned, options.signal, () =>
-      writeFile(pathSink(path, planned.plan.byteLength), planned, options),
+      writeFile(pathSink(path, { byteLength: planned.plan.byteLength, isNew }), planned, options),
     )
   }
   await withMeans(planned, options.signal, () =>
@@ -168,6 +187,10 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
  * longer used are kept, because others may still read them.
  */
 async function saveToUrl(url: URL, content: Saveable, options: SaveOptions): Promise<void> {
+  if (options.overwrite === false) {
+    const message = 'overwrite: false needs a path: objects of other machines are replaced as a whole.'
+    throw new TileworkError('ERR_UNSUPPORTED', message)
+  }
   const { signal } = options
   const remote = { ...checkRemoteOptions(options.remote), ...(signal && { signal }) }
   const planned = await planFile(
@@ -255,7 +278,7 @@ async function planTensors(
   const kept = entry.keepsBlocks ? tensors : mapTensors(tensors, withoutBlocks)
   // A writer that keeps blocks takes tensors of every kind.
   const plan = await format.plan(kept as Tensors<Tensor>, options, path === undefined ? {} : { path })
-  return { plan, format: entry, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
+  return { plan, format: entry, tensorsTotal: tensors.length, tensorsOfRanges: 0, isBare: true }
 }
 
 function modelOf(file: OpenFile): unknown {
@@ -308,7 +331,16 @@ function isUnchanged(
   { source }: OpenedFile,
   path: string | undefined,
   format: FormatEntry,
-  { format: _, signal, onProgress, keepOldData, remote, ...writeOptions }: SaveOptions,
+  {
+    format: _,
+    signal,
+    onProgress,
+    keepOldData,
+    overwrite,
+    replaceGraph,
+    remote,
+    ...writeOptions
+  }: SaveOptions,
 ): boolean {
   if (Object.values(writeOptions).some((value) => value !== undefined)) return false
   const [from, to] = [source.label, path].map((name) => extensionOf(format, name))
@@ -425,7 +457,7 @@ interface OutputSibling extends OutputFile {
 }
 
 /** The siblings in the order of their commits. */
-function openSiblings(path: string, { siblings = [] }: WritePlan): OutputSibling[] {
+function openSiblings(path: string, { siblings = [] }: WritePlan, overwrite: boolean): OutputSibling[] {
   const files: OutputSibling[] = []
   try {
     for (const sibling of siblings) {
@@ -434,7 +466,7 @@ function openSiblings(path: string, { siblings = [] }: WritePlan): OutputSibling
         const message = `The file would replace ${JSON.stringify(name)}, to which it refers; save it under another name.`
         throw new TileworkError('ERR_ARGUMENT', message, { path })
       }
-      const isNew = !replaces
+      const isNew = !(replaces && overwrite)
       files.push({ ...sibling, isNew, sink: siblingSink(dirname(path), name, { byteLength, isNew }) })
     }
     return files
@@ -481,9 +513,10 @@ async function writeModel(
   { isAlone, leftovers }: { readonly isAlone: boolean; readonly leftovers: readonly IdentifiedFile[] },
 ): Promise<void> {
   const { plan, format } = planned
-  const siblings = openSiblings(path, plan)
+  const { overwrite = true } = options
+  const siblings = openSiblings(path, plan, overwrite)
   await orAbort(siblings, async () => {
-    const main = { ...plan, sink: pathSink(path, plan.byteLength) }
+    const main = { ...plan, sink: pathSink(path, { byteLength: plan.byteLength, isNew: !overwrite }) }
     await orAbort([main], async () => {
       await writeContents([...siblings, main], planned, options)
       // All data are flushed before the first rename, so that a kill between two renames is unlikely.

@@ -1,5 +1,5 @@
 /** The targets of a save: a path, a stream, or memory. */
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { FileIdentity } from '../bytes/file_identity.js'
 import { openOutput, openOutputBelow } from '../bytes/open_native.js'
 import { systemError } from '../bytes/system_error.js'
@@ -28,8 +28,16 @@ export interface Sink {
   abort(reason: unknown): Promise<void>
 }
 
+interface OutputOptions {
+  readonly byteLength: number
+  /** The commit fails if the name exists. */
+  readonly isNew: boolean
+}
+
 /** A file that appears under its name only on commit. Errors: ERR_IO. */
-export function pathSink(path: string, byteLength: number): Sink {
+export function pathSink(path: string, { byteLength, isNew }: OutputOptions): Sink {
+  // A new file has no link to follow.
+  if (isNew) return siblingSink(dirname(path), basename(path), { byteLength, isNew })
   return outputSink(path, openOutput(path, byteLength))
 }
 
@@ -42,14 +50,9 @@ export interface SiblingSink extends Sink {
 /**
  * As `pathSink`, for a file below a folder.
  *
- * @param isNew - the commit fails if the name exists
  * @throws TileworkError also ERR_PATH_ESCAPE for a name behind a link that leads out of the folder
  */
-export function siblingSink(
-  folder: string,
-  name: string,
-  { byteLength, isNew }: { readonly byteLength: number; readonly isNew: boolean },
-): SiblingSink {
+export function siblingSink(folder: string, name: string, { byteLength, isNew }: OutputOptions): SiblingSink {
   const path = join(folder, name)
   const output = openOutputBelow({ folder, name }, byteLength, isNew)
   return {

@@ -47,6 +47,7 @@ export type JobOptions = Pick<
   | 'format'
   | 'weightsOnly'
   | 'keepOldData'
+  | 'replaceGraph'
   | 'quantizeTo'
   | 'countLosses'
   | 'inputShapes'
@@ -102,6 +103,7 @@ const OPTIONS: ObjectRules<JobOptions> = {
     format: name,
     weightsOnly: flag,
     keepOldData: flag,
+    replaceGraph: flag,
     quantizeTo: object,
     countLosses: flag,
     inputShapes: namedShapes,

@@ -13,9 +13,9 @@ import type { Terminal } from '../text/terminal.js'
 import { errorTable } from './compress_errors.js'
 import { formatReport, type TargetReport } from './compress_report.js'
 import { compressTo, TARGET_NAMES, TARGETS, type TargetName, type TargetOptions } from './compress_targets.js'
-import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
+import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
 
-interface CompressChoice extends ReadChoice, KeepOldData {
+interface CompressChoice extends ReadChoice, OutputChoice {
   readonly to: readonly TargetName[]
   readonly output?: string
   readonly outDir?: string
@@ -80,8 +80,7 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
     )
   addFloat16Options(command)
   addQuantizationOptions(command)
-  addReadOptions(command)
-    .option(...KEEP_OLD_DATA)
+  addOutputOptions(addReadOptions(command))
     .option(
       '--tidy',
       'first remove Identity and Dropout, fold Transpose and the like into weights, remove unused nodes',
@@ -275,7 +274,7 @@ async function compressOne(
   try {
     await save(output, model, {
       external: report.bytesAfter < INTERNAL_BYTES ? false : { location: `${basename(output)}_data` },
-      ...(choice.keepOldData && { keepOldData: true }),
+      ...fileOptions(choice),
       signal: terminal.signal,
       onProgress: (now) => progress.update(now),
     })

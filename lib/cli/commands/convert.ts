@@ -2,6 +2,7 @@
  * `tilework convert`: selects tensors, declares their current layout (`--from-layout`), reorders, casts and writes them. Prints
  * the command that undoes a change of layout, because the file format may not be able to store the layout.
  */
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -42,8 +43,8 @@ import {
   writtenExitCode,
 } from './convert_options.js'
 import { collectStaticShape } from './edit_arguments.js'
-import { KEEP_OLD_DATA } from './keep_old_data.js'
 import { metricsOption } from './metrics_option.js'
+import { addOutputOptions, replaceGraphOption } from './output_options.js'
 import { UndoFile } from './undo_file.js'
 
 const EXAMPLES = `
@@ -114,7 +115,8 @@ export function addConvert(program: Command, terminal: Terminal, finish: (code: 
     )
   addTensorOptions(command)
   addManyOptions(command)
-  addReadOptions(command)
+  addOutputOptions(addReadOptions(command))
+    .addOption(replaceGraphOption())
     .option('--undo <file>', 'write the commands that undo the conversion to this file')
     .option('--explain', 'also print how each tensor was computed: kernels, loops, threads and stores')
     .option('--json', 'print JSON')
@@ -169,7 +171,6 @@ function addTensorOptions(command: Command): void {
         'quantized graphs: keep the quantized values, or dequantize (default: keep)',
       ).choices(['keep', 'dequantize']),
     )
-    .option(...KEEP_OLD_DATA)
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
     .addOption(
       new Option(
@@ -305,9 +306,13 @@ async function convertTo(
   }
 }
 
-/** @throws TileworkError ERR_ARGUMENT where the undo commands would replace an input or output */
-function refuseUndoPath({ undo }: ConvertFlags, paths: readonly string[]): void {
-  if (undo === undefined || !paths.some((path) => resolve(path) === resolve(undo))) return
+/** @throws TileworkError ERR_ARGUMENT where the undo commands would replace an input or output; with `--no-clobber` any file */
+function refuseUndoPath({ undo, clobber }: ConvertFlags, paths: readonly string[]): void {
+  if (undo === undefined) return
+  if (clobber === false && existsSync(undo)) {
+    throw new TileworkError('ERR_ARGUMENT', `--undo ${undo} exists, and --no-clobber refuses to replace it.`)
+  }
+  if (!paths.some((path) => resolve(path) === resolve(undo))) return
   throw new TileworkError('ERR_ARGUMENT', `--undo ${undo} would replace the input or the output.`)
 }
 
@@ -391,7 +396,7 @@ function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): 
   const { input, output, format, byteLength, tensors, findings, droppedNodes, losses, graph } = report
   const { explanations = [] } = report
   const undo = undoCommands(output, report.undo)
-  const file = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
+  const file = flags.undo === undefined ? undefined : new UndoFile(flags.undo, flags)
   file?.add(undo)
   file?.close()
   if (flags.json) {

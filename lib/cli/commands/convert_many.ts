@@ -43,7 +43,7 @@ export async function convertMany(
 ): Promise<ExitCode> {
   const inputs = inputsOf(paths, flags, terminal)
   const { outDir, base, jobs, keepGoing, shard, manifest, force } = flags
-  const undo = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
+  const undo = flags.undo === undefined ? undefined : new UndoFile(flags.undo, flags)
   const report = new ManyReport(flags, terminal, undo)
   const metrics = flags.metrics && (await startMetrics(flags.metrics))
   try {

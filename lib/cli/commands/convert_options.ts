@@ -17,6 +17,7 @@ import { type ReadChoice, readChoice } from '../files/open_input.js'
 import { formatShape } from '../text/parse_shape.js'
 import { shellQuote } from '../text/shell_quote.js'
 import type { InputShape } from './edit_arguments.js'
+import { fileOptions, type OutputChoice } from './output_options.js'
 
 /** The flags that decide what is written for each input. */
 export interface TensorFlags {
@@ -34,7 +35,6 @@ export interface TensorFlags {
   readonly format?: string
   readonly device?: string
   readonly weightsOnly?: boolean
-  readonly keepOldData?: boolean
   readonly quantize?: ValueQuantization
   /** Shapes of inputs, where the output has static shapes. */
   readonly inputShape?: readonly InputShape[]
@@ -62,7 +62,7 @@ export interface ManyFlags {
   readonly metrics?: MetricsOptions
 }
 
-export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice {
+export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice, Partial<OutputChoice> {
   readonly outDir?: string
   /** Path of the file to which the undo commands are written. */
   readonly undo?: string
@@ -145,6 +145,9 @@ function checkQueueFlags(flags: ConvertFlags): void {
     if ((queueName ?? attempts ?? priority) === undefined) return
     refuse('--queue-name, --attempts and --priority need --queue.')
   }
+  if (flags.clobber === false) {
+    refuse('--no-clobber and --queue do not go together: a repeated job would refuse its own output.')
+  }
   const set = WORKER_FLAGS.find(([name, , silent]) => flags[name] !== undefined && flags[name] !== silent)
   if (set) refuse(`${set[1]} is an option of each worker: pass it to "tilework worker".`)
 }
@@ -188,8 +191,7 @@ export function writtenExitCode(findings: readonly Finding[], { tensor }: Tensor
 /** The options of the library for one file. */
 export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
-  const { as, dtype, format, device, weightsOnly, keepOldData, quantize, inputShape, batch, quantized } =
-    flags
+  const { as, dtype, format, device, weightsOnly, quantize, inputShape, batch, quantized } = flags
   const isTargetPadding = layout !== undefined
   const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
     tensors: tensor?.map(parseSelector),
@@ -205,7 +207,7 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
     format: format as FormatName | undefined,
     device,
     weightsOnly,
-    keepOldData,
+    ...fileOptions(flags),
     quantizeTo: quantize,
     inputShapes:
       inputShape &&

@@ -28,9 +28,9 @@ import type { EditChoice } from './edit_choice.js'
 import { ConstantFiles } from './edit_constants.js'
 import { markOptions } from './edit_formats.js'
 import { OnnxChanges } from './edit_onnx.js'
-import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
+import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
 
-export interface EditOptions extends ReadChoice, EditChoice, KeepOldData {
+export interface EditOptions extends ReadChoice, EditChoice, OutputChoice {
   readonly output: string
   readonly json?: boolean
 }
@@ -103,8 +103,7 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
   addConstantOptions(command)
   addModelOptions(command)
   markOptions(command)
-  addReadOptions(command)
-    .option(...KEEP_OLD_DATA)
+  addOutputOptions(addReadOptions(command))
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
     .action(async (file: string, options: EditOptions) => finish(await edit(file, options, terminal)))
@@ -233,7 +232,7 @@ async function editFile(
   options: EditOptions,
   signal: AbortSignal,
 ): Promise<EditReport> {
-  const { output, write, keepOldData } = options
+  const { output, write } = options
   const { format } = file
   if (!file.tmfile && !file.onnx) {
     throw new TileworkError('ERR_UNSUPPORTED', `${input} is ${format}; edit changes tmfile and ONNX models.`)
@@ -247,7 +246,7 @@ async function editFile(
     await save(output, changes.model, {
       format,
       signal,
-      ...(keepOldData && { keepOldData }),
+      ...fileOptions(options),
       ...(file.tmfile && write && { mode: write }),
       onProgress: ({ bytesTotal }) => {
         byteLength = bytesTotal

@@ -9,9 +9,9 @@ import { formatBytes } from '../text/byte_count.js'
 import { printable, printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import type { Terminal } from '../text/terminal.js'
-import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
+import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
 
-interface WriteChoice extends ReadChoice, KeepOldData {
+interface WriteChoice extends ReadChoice, OutputChoice {
   readonly output: string
   readonly json?: boolean
 }
@@ -95,8 +95,7 @@ function finishCommand<Options>(
   help: string,
   action: (file: string, options: Options) => Promise<void>,
 ): void {
-  addReadOptions(command)
-    .option(...KEEP_OLD_DATA)
+  addOutputOptions(addReadOptions(command))
     .option('--json', 'print JSON')
     .addHelpText('after', help)
     .action(action)
@@ -158,7 +157,7 @@ async function run(
     await save(output, file, {
       format: 'onnx',
       external,
-      ...(options.keepOldData && { keepOldData: true }),
+      ...fileOptions(options),
       signal: terminal.signal,
       onProgress: (now) => {
         byteLength = now.bytesTotal

@@ -18,13 +18,14 @@ import { formatBytes } from '../text/byte_count.js'
 import { wholeNumber } from '../text/parse_number.js'
 import { printable, printJson } from '../text/printable.js'
 import type { Terminal } from '../text/terminal.js'
+import { fileOptions, noClobberOption, type OutputChoice, replaceGraphOption } from './output_options.js'
 
 interface Size {
   readonly width: number
   readonly height: number
 }
 
-interface ImageChoice {
+interface ImageChoice extends OutputChoice {
   readonly output: string
   readonly inputSize?: Size
   readonly channels?: number
@@ -106,6 +107,8 @@ export function addImage(program: Command, terminal: Terminal, finish: (code: Ex
     .option('--processor <config>', 'a preprocessor_config.json, yolo or torchvision')
     .option('--backend <name>', 'of --processor: torchvision (default) or pil')
     .option('--strict', 'unknown fields of --processor are errors')
+    .addOption(noClobberOption())
+    .addOption(replaceGraphOption())
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
     .action(async (inputs: string[], options: ImageChoice) => finish(await image(inputs, options, terminal)))
@@ -115,7 +118,7 @@ async function image(inputs: readonly string[], options: ImageChoice, terminal: 
   const pixels: PixelsWithInfo[] = []
   for (const input of inputs) pixels.push(await readPixels(input, options, terminal))
   const batch = await batchOf(pixels, options)
-  await save(options.output, [batch], { signal: terminal.signal })
+  await save(options.output, [batch], { ...fileOptions(options), signal: terminal.signal })
   const { dtype, shape, storage } = batch
   const report: ImageReport = { inputs, output: options.output, dtype, shape, byteLength: storage.byteLength }
   if (options.json) printJson(report, terminal)

@@ -17,8 +17,9 @@ import { ioError } from '../text/report_error.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
 import { coordinates, listOffsets } from './layout_offsets.js'
+import { noClobberOption, type OutputChoice } from './output_options.js'
 
-export interface LayoutOptions {
+export interface LayoutOptions extends Partial<Pick<OutputChoice, 'clobber'>> {
   readonly list?: boolean
   readonly shape?: readonly number[]
   readonly padLower?: readonly number[]
@@ -53,6 +54,7 @@ export function addLayout(program: Command, terminal: Terminal, finish: (code: E
     .option('--dtype <name>', 'dtype; 4-bit dtypes change the order of some layouts')
     .option('--offsets', 'list the offset of every element')
     .option('--svg <file>', 'write the drawing as an SVG')
+    .addOption(noClobberOption())
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
     .action(async (name: string | undefined, options: LayoutOptions) =>
@@ -84,7 +86,7 @@ export async function layout(
 }
 
 function listLayouts(name: string | undefined, options: LayoutOptions, terminal: Terminal): void {
-  const { list, json, ...others } = options
+  const { list, json, clobber: _, ...others } = options
   if (name !== undefined || Object.keys(others).length > 0) {
     throw new TileworkError(
       'ERR_ARGUMENT',
@@ -128,7 +130,9 @@ async function bindToShape(
   const storageOptions = storageOptionsOf(options)
   const { elements, byteLength, digits, extents } = layout.storage(shape, storageOptions)
   const offsets = options.offsets ? listOffsets(layout, shape, storageOptions) : undefined
-  if (options.svg !== undefined) await writeSvg(options.svg, drawLayoutSvg(layout, shape, storageOptions))
+  if (options.svg !== undefined) {
+    await writeSvg(options.svg, drawLayoutSvg(layout, shape, storageOptions), options)
+  }
   if (options.json) {
     const bound = {
       shape,
@@ -164,9 +168,9 @@ function printOffsets(shape: readonly number[], offsets: readonly number[], { st
   stdout.write(lines.join(''))
 }
 
-async function writeSvg(path: string, svg: string): Promise<void> {
+async function writeSvg(path: string, svg: string, { clobber }: LayoutOptions): Promise<void> {
   try {
-    await writeFile(path, svg)
+    await writeFile(path, svg, { flag: clobber === false ? 'wx' : 'w' })
   } catch (cause) {
     throw ioError(`The drawing cannot be written to ${path}`, path, cause)
   }

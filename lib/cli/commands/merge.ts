@@ -9,9 +9,9 @@ import { printable, printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import type { Terminal } from '../text/terminal.js'
 import { collect } from './edit_arguments.js'
-import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
+import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
 
-interface MergeChoice extends ReadChoice, KeepOldData {
+interface MergeChoice extends ReadChoice, OutputChoice {
   readonly output: string
   readonly connect?: readonly (readonly [string, string])[]
   readonly prefix1?: string
@@ -59,8 +59,7 @@ export function addMerge(program: Command, terminal: Terminal, finish: (code: Ex
     .option('--prefix2 <text>', 'prefix for all names of the second model')
     .option('--inputs <name>', 'keep only this input; may be repeated and sets the order', collect)
     .option('--outputs <name>', 'keep only this output; may be repeated and sets the order', collect)
-  addReadOptions(command)
-    .option(...KEEP_OLD_DATA)
+  addOutputOptions(addReadOptions(command))
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
     .action(async (first: string, second: string, options: MergeChoice) =>
@@ -128,7 +127,7 @@ async function write(model: OnnxModel, options: MergeChoice, terminal: Terminal)
   try {
     await save(options.output, model, {
       format: 'onnx',
-      ...(options.keepOldData && { keepOldData: true }),
+      ...fileOptions(options),
       signal: terminal.signal,
       onProgress: (now) => {
         byteLength = now.bytesTotal

@@ -1,15 +1,18 @@
 /** The file of `convert --undo`: one command per line. */
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { ioError } from '../text/report_error.js'
-import type { UndoCommand } from './convert_options.js'
+import type { ConvertFlags, UndoCommand } from './convert_options.js'
 
 export class UndoFile {
   readonly #descriptor: number
   #isEmpty = true
 
-  /** Replaces the file. @throws TileworkError ERR_IO */
-  constructor(readonly path: string) {
-    this.#descriptor = this.#attempt(() => openSync(path, 'w'))
+  /** Replaces the file. @throws TileworkError ERR_IO, also for a file that exists with `clobber: false` */
+  constructor(
+    readonly path: string,
+    { clobber }: Pick<ConvertFlags, 'clobber'>,
+  ) {
+    this.#descriptor = this.#attempt(() => openSync(path, clobber === false ? 'wx' : 'w'))
   }
 
   /** @throws TileworkError ERR_IO */
