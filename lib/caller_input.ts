@@ -82,13 +82,26 @@ export function checkListener(listener: unknown, name: string): void {
   throw new TileworkError('ERR_ARGUMENT', `${name} must be a function; it is ${valueText(listener)}.`)
 }
 
+/** @throws TileworkError ERR_ARGUMENT unless `value` is true or false */
+export function checkFlag(value: unknown, name: string): boolean {
+  if (typeof value === 'boolean') return value
+  throw new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(value)}; it must be true or false.`)
+}
+
 /** @throws TileworkError ERR_ARGUMENT for an option of these names that is neither true, false nor undefined */
 export function checkFlags(options: object, names: readonly string[]): void {
   for (const name of names) {
     const value = (options as Readonly<Record<string, unknown>>)[name]
-    if (value === undefined || typeof value === 'boolean') continue
-    throw new TileworkError('ERR_ARGUMENT', `${name} must be true or false; it is ${valueText(value)}.`)
+    if (value !== undefined) checkFlag(value, name)
   }
+}
+
+/** @throws TileworkError ERR_ARGUMENT unless `value` is one of `names` */
+export function checkOneOf<Name extends string>(value: unknown, name: string, names: readonly Name[]): Name {
+  const found = names.find((each) => each === value)
+  if (found !== undefined) return found
+  const message = `${name} is ${valueText(value)}; expected one of: ${names.join(', ')}.`
+  throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 /** @throws TileworkError ERR_ARGUMENT unless `name` is a string */

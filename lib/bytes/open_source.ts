@@ -1,6 +1,6 @@
 /** Chooses the source for the input of `open`. */
 import { fileURLToPath } from 'node:url'
-import { isInstance, readInput } from '../caller_input.js'
+import { checkOneOf, isInstance, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { BlobSource } from './blob_source.js'
@@ -41,9 +41,7 @@ export type SourceInput = string | URL | Uint8Array | ArrayBuffer | ByteSource |
  */
 export async function openSource(input: SourceInput, options: OpenSourceOptions = {}): Promise<ByteSource> {
   const { mode = DEFAULT_MODE, guard = false } = options
-  if (mode !== 'map' && mode !== 'read') {
-    throw new TileworkError('ERR_ARGUMENT', `mode is ${valueText(mode)}; it must be "map" or "read".`)
-  }
+  checkOneOf(mode, 'mode', ['map', 'read'])
   if (typeof input === 'string' || isInstance(input, URL)) {
     const url = remoteUrl(input)
     if (url) return openRemote(url, options.remote)

@@ -1,6 +1,6 @@
 /** Image processors as models were trained with: values equal to those of the Python classes, from their configuration. */
 import { openSource } from '../bytes/open_source.js'
-import { checkOptions, isInstance, readInput } from '../caller_input.js'
+import { checkOneOf, checkOptions, isInstance, readInput } from '../caller_input.js'
 import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { tensor } from '../tensor/from_values.js'
@@ -9,7 +9,6 @@ import { valueText } from '../value_text.js'
 import { type ColourStep, planOf } from './image_plan.js'
 import { plannedImages } from './image_source.js'
 import { batchOf, borderOf, readPlaces } from './image_to_tensor.js'
-import { oneOf } from './options.js'
 import { checkSize, coloursOf, type Image, type Pixels, type PixelsWithInfo, readImages } from './pixels.js'
 import {
   type PixelRules,
@@ -105,7 +104,7 @@ function readOptions(options: ImageProcessorOptions): AskedProcessor {
     process.emitWarning(message, { code: 'TILEWORK_IMAGE_PROCESSOR' })
   }
   return {
-    backend: oneOf(backend, 'backend', ['torchvision', 'pil']),
+    backend: checkOneOf(backend, 'backend', ['torchvision', 'pil']),
     warn,
     dtype: dtype === undefined ? undefined : checkDtype(dtype),
     isPlanar: readPlaces(layout === undefined ? {} : { layout }).isPlanar,

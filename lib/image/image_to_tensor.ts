@@ -1,6 +1,6 @@
 /** Batches of model inputs from raw pixels: resize, crop, border, normalisation, element type and layout in one pass over rows. */
 import { MemorySource } from '../bytes/memory.js'
-import { checkOptions, readInput } from '../caller_input.js'
+import { checkOneOf, checkOptions, readInput } from '../caller_input.js'
 import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { parseLayout } from '../layout/parse_layout.js'
@@ -21,7 +21,6 @@ import {
   type ImagePadOptions,
   type ImageResizeOptions,
   type LetterboxOptions,
-  oneOf,
   readGeometry,
   readSamples,
 } from './options.js'
@@ -160,7 +159,7 @@ function readOptions(options: ImageToTensorOptions): Asked {
     ...(width !== undefined && { width: checkSize(width, 'width') }),
     ...(height !== undefined && { height: checkSize(height, 'height') }),
     ...(channels !== undefined && { channels: checkChannels(channels) }),
-    pixelFormat: oneOf(pixelFormat, 'pixelFormat', PIXEL_FORMATS),
+    pixelFormat: checkOneOf(pixelFormat, 'pixelFormat', PIXEL_FORMATS),
   }
   const numbers = readNumbers(options)
   const changes = [background, colors, resize, crop, pad, letterbox, numbers.scale, numbers.zeroPoint]
@@ -170,9 +169,9 @@ function readOptions(options: ImageToTensorOptions): Asked {
     ...readPlaces(options),
     numbers,
     geometry: readGeometry({ resize, crop, pad, letterbox }),
-    alpha: oneOf(alpha, 'alpha', ['drop', 'keep', 'independent']),
+    alpha: checkOneOf(alpha, 'alpha', ['drop', 'keep', 'independent']),
     background: background === undefined ? undefined : readBackground(background),
-    colors: colors === undefined ? undefined : oneOf(colors, 'colors', ['rgb', 'grey'] as const),
+    colors: colors === undefined ? undefined : checkOneOf(colors, 'colors', ['rgb', 'grey'] as const),
     isPlain:
       isFloat &&
       alpha === 'drop' &&
@@ -200,7 +199,7 @@ export function readPlaces({
   isPlanar: boolean
   order: 'rgb' | 'bgr'
 } {
-  return { isPlanar: isPlanarLayout(layout), order: oneOf(order, 'order', ['rgb', 'bgr']) }
+  return { isPlanar: isPlanarLayout(layout), order: checkOneOf(order, 'order', ['rgb', 'bgr']) }
 }
 
 function isPlanarLayout(layout: unknown): boolean {

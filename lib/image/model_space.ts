@@ -1,5 +1,5 @@
 /** Results of a model in the pixels of the image that a letterbox prepared for it. */
-import { checkOptions, isList, readInput } from '../caller_input.js'
+import { checkOneOf, checkOptions, isList, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { cast } from '../tensor/cast.js'
 import { checkOnlyDense } from '../tensor/check_tensor.js'
@@ -7,7 +7,7 @@ import { tensor } from '../tensor/from_values.js'
 import { reorder } from '../tensor/reorder.js'
 import type { AnyTensor, DenseTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
-import { type LetterboxOptions, oneOf, readLetterbox } from './options.js'
+import { type LetterboxOptions, readLetterbox } from './options.js'
 import { checkSize } from './pixels.js'
 import { type Box, checkResized, type LetterboxRules, letterboxOf, roundEven, type Size } from './sizes.js'
 
@@ -60,8 +60,8 @@ export function fromModelSpace(given: ModelSpace, options: ModelSpaceOptions): I
     }
     const rules = readLetterbox(options.letterbox)
     const way: Way = { image, rules, ...letterboxOf(image, rules) }
-    const boxFormat = oneOf(options.boxFormat ?? 'corners', 'boxFormat', ['corners', 'center'])
-    const maskFilter = oneOf(options.maskFilter ?? 'linear', 'maskFilter', ['linear', 'nearest'])
+    const boxFormat = checkOneOf(options.boxFormat ?? 'corners', 'boxFormat', ['corners', 'center'])
+    const maskFilter = checkOneOf(options.maskFilter ?? 'linear', 'maskFilter', ['linear', 'nearest'])
     const boxes = numbersOf(given.boxes, 4, 'boxes')
     return {
       boxes: pointsBack(boxFormat === 'center' ? cornersOf(boxes) : boxes, way),

@@ -1,5 +1,5 @@
 /** The options of a resize, a crop, a border and a letterbox: their types, checks, and the sizes that they mean. */
-import { checkOptions } from '../caller_input.js'
+import { checkFlag, checkOneOf, checkOptions } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { checkSize } from './pixels.js'
@@ -202,26 +202,15 @@ function letterboxGeometry(asked: AskedLetterbox): Geometry {
 }
 
 function flag(value: unknown, name: string, byDefault: boolean): boolean {
-  if (value === undefined) return byDefault
-  if (typeof value === 'boolean') return value
-  throw new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(value)}; it must be true or false.`)
+  return value === undefined ? byDefault : checkFlag(value, name)
 }
 
 /** @throws TileworkError ERR_ARGUMENT for a name that is unknown, and a filter that the reference lacks */
 function readReference(like: unknown, filter: unknown): { like: ImageReference; filter: ResizeFilter } {
-  const reference = oneOf(like, 'like', Object.keys(FILTERS) as ImageReference[])
+  const reference = checkOneOf(like, 'like', Object.keys(FILTERS) as ImageReference[])
   const filters = FILTERS[reference]
   if (filter === undefined) return { like: reference, filter: filters[0]! }
-  return { like: reference, filter: oneOf(filter, `filter like ${reference}`, filters) }
-}
-
-export function oneOf<Name extends string>(value: unknown, what: string, names: readonly Name[]): Name {
-  const found = names.find((name) => name === value)
-  if (found !== undefined) return found
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `${what} is ${valueText(value)}; it must be one of: ${names.join(', ')}.`,
-  )
+  return { like: reference, filter: checkOneOf(filter, `filter like ${reference}`, filters) }
 }
 
 const SIZE_OPTIONS = ['width', 'height', 'shortestEdge', 'longestEdge', 'maxWidth', 'maxHeight'] as const
@@ -305,7 +294,7 @@ function readPad(pad: number | ImagePadOptions): { step: Step; value: number | r
     )
   }
   const size = { width: checkSize(width, 'pad.width'), height: checkSize(height, 'pad.height') }
-  const isCentered = oneOf(asked.position ?? 'center', 'pad.position', ['center', 'start']) === 'center'
+  const isCentered = checkOneOf(asked.position ?? 'center', 'pad.position', ['center', 'start']) === 'center'
   return { step: (frame, name) => padTo(frame, name, size, isCentered), value }
 }
 

@@ -10,7 +10,7 @@ import { urlLabel } from '../bytes/remote/url_scheme.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { isWindows } from '../bytes/windows_names.js'
-import { isInstance, readInput } from '../caller_input.js'
+import { checkFlag, checkOneOf, isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
@@ -423,15 +423,11 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
   if (resolve !== undefined && typeof resolve !== 'function') {
     throw new TileworkError('ERR_ARGUMENT', `resolve must be a function; it is ${valueText(resolve)}.`)
   }
-  if (guard !== undefined && typeof guard !== 'boolean') {
-    throw new TileworkError('ERR_ARGUMENT', `guard must be true or false; it is ${valueText(guard)}.`)
-  }
-  if (level !== 'lenient' && level !== 'strict') {
-    throw new TileworkError('ERR_ARGUMENT', `level must be "lenient" or "strict"; it is ${valueText(level)}.`)
-  }
-  checkChoice('symlinks', options.symlinks, ['inside', 'follow'])
-  checkChoice('hardLinks', options.hardLinks, ['refuse', 'allow'])
-  checkChoice('unknown', options.unknown, ['refuse', 'omit'])
+  if (guard !== undefined) checkFlag(guard, 'guard')
+  checkOneOf(level, 'level', ['lenient', 'strict'])
+  checkOneOf(options.symlinks ?? 'inside', 'symlinks', ['inside', 'follow'])
+  checkOneOf(options.hardLinks ?? 'refuse', 'hardLinks', ['refuse', 'allow'])
+  checkOneOf(options.unknown ?? 'refuse', 'unknown', ['refuse', 'omit'])
   const { inputBytes: _, ...formatLimits } = checkLimits(limits)
   return {
     level,
@@ -439,13 +435,6 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
     ...(message !== undefined && { message }),
     ...(names !== undefined && { unknown: names }),
   }
-}
-
-function checkChoice(option: string, value: unknown, choices: readonly [string, string]): void {
-  if (value === undefined || choices.includes(value as string)) return
-  const [one, other] = choices
-  const message = `${option} must be "${one}" or "${other}"; it is ${valueText(value)}.`
-  throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Quantization parameters: which scales and zero points are valid, and which elements each applies to. */
 import { types } from 'node:util'
-import { readInput } from '../caller_input.js'
+import { checkOneOf, readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
@@ -164,8 +164,7 @@ export type QuantizationRules = ScalingStep['rules']
 
 /** @throws TileworkError ERR_ARGUMENT for unknown rules */
 export function checkRules(rules: unknown): QuantizationRules {
-  if (rules === 'onnx' || rules === 'tmfile') return rules
-  throw new TileworkError('ERR_ARGUMENT', `rules is ${valueText(rules)}; it must be onnx or tmfile.`)
+  return checkOneOf(rules, 'rules', ['onnx', 'tmfile'])
 }
 
 /** @throws TileworkError ERR_DTYPE unless it is an element type that holds quantized codes */

@@ -1,5 +1,5 @@
 /** Quantization parameters from the range of the values, and the check of bias scales against input and weight scales. */
-import { checkObject, checkOptions, readInput } from '../caller_input.js'
+import { checkFlag, checkObject, checkOptions, readInput } from '../caller_input.js'
 import { DTYPES, type Dtype, type DtypeName } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -81,10 +81,7 @@ export function rangeParameters(
 }
 
 function readRules({ symmetric = false, rules = 'onnx' }: RangeOptions): Required<RangeOptions> {
-  if (typeof symmetric !== 'boolean') {
-    throw new TileworkError('ERR_ARGUMENT', `symmetric is ${valueText(symmetric)}; it must be true or false.`)
-  }
-  return { symmetric, rules: checkRules(rules) }
+  return { symmetric: checkFlag(symmetric, 'symmetric'), rules: checkRules(rules) }
 }
 
 const isNumber = (value: unknown): value is number | bigint =>

@@ -1,10 +1,9 @@
 /** Quantizes real numbers to codes and back, lazily. Both are linear maps that execute in one pass with casts and reorders. */
-import { checkOptions, readInput } from '../caller_input.js'
+import { checkFlag, checkOptions, readInput } from '../caller_input.js'
 import { isBlockDtype } from '../dtype/block_types.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
 import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import { valueText } from '../value_text.js'
 import { type BlockNumbers, dequantized, isBlockNumbers } from './block_tensor.js'
 import { changeElements } from './change_elements.js'
 import { checkOnlyDense, isBlockTensor } from './check_tensor.js'
@@ -91,9 +90,7 @@ export function quantizeCodes(dense: DenseTensor, dtype: DtypeName, options: Qua
 function quantizeStep(dense: DenseTensor, to: Dtype, options: QuantizeOptions): ScalingStep {
   const { scale, zeroPoint = 0, axis, blockSize, saturate = true, rules = 'onnx' } = options
   checkRules(rules)
-  if (typeof saturate !== 'boolean') {
-    throw new TileworkError('ERR_ARGUMENT', `saturate is ${valueText(saturate)}; it must be true or false.`)
-  }
+  checkFlag(saturate, 'saturate')
   const { bits } = DTYPES[dense.dtype]
   const isWide = (bits >= 32 && dense.dtype !== 'float32') || to === 'int32'
   const names = quantizationNames(to, isWide)

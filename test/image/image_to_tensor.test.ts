@@ -204,7 +204,7 @@ describe('imageToTensor', () => {
       expect.objectContaining({ code: 'ERR_QUANTIZATION' }),
     )
     expect(() => imageToTensor(new Uint8Array(12), { ...options, order: 'gbr' as never })).toThrow(
-      'order is "gbr"; it must be one of: rgb, bgr.',
+      'order is "gbr"; expected one of: rgb, bgr.',
     )
   })
 })

@@ -192,9 +192,9 @@ describe('wrong and hostile options', () => {
     [{ resize: { width: 0, height: 3 } }, 'resize.width is 0; it must be a whole number from 1'],
     [
       { resize: { width: 2, height: 2, filter: 'cubic' } },
-      'filter like pillow is "cubic"; it must be one of: bilinear',
+      'filter like pillow is "cubic"; expected one of: bilinear',
     ],
-    [{ resize: { width: 2, height: 2, like: 'sharp' } }, 'like is "sharp"; it must be one of: pillow'],
+    [{ resize: { width: 2, height: 2, like: 'sharp' } }, 'like is "sharp"; expected one of: pillow'],
     [{ resize: { width: 9, height: 9, like: 'opencv', filter: 'area' } }, 'area'],
     [{ resize: { width: 2 ** 21, height: 1 } }, 'the limit of a side is 1048576'],
     [{ resize: { width: 2 ** 20, height: 2 ** 20 } }, 'the limit is 2147483648'],

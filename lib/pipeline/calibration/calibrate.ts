@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkOptions, readInput } from '../../caller_input.js'
+import { checkFlag, checkOneOf, checkOptions, readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import {
@@ -130,13 +130,11 @@ function checkSettings(options: CalibrateOptions): Settings {
   if (typeof runtime?.InferenceSession?.create !== 'function') {
     refuse('runtime', 'must be the module onnxruntime-node')
   }
-  if (!['minmax', 'percentile', 'entropy'].includes(method))
-    refuse('method', 'must be minmax, percentile or entropy')
+  checkOneOf(method, 'method', ['minmax', 'percentile', 'entropy'])
   if (!(typeof percentile === 'number' && percentile > 0 && percentile <= 100))
     refuse('percentile', 'must be above 0 and at most 100')
-  for (const [name, value] of Object.entries({ movingAverage, symmetric })) {
-    if (typeof value !== 'boolean') refuse(name, 'must be true or false')
-  }
+  checkFlag(movingAverage, 'movingAverage')
+  checkFlag(symmetric, 'symmetric')
   return {
     isHistogram: method !== 'minmax',
     collector: () =>

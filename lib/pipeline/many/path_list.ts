@@ -1,5 +1,5 @@
 /** Reads a list of paths from a stream, in the form that `find` and other programs write. */
-import { checkOptions, readInput } from '../../caller_input.js'
+import { checkFlag, checkOptions, readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { type ByteChunks, splitRecords } from './records.js'
@@ -52,10 +52,7 @@ export async function* readPathList(
 function checkArguments(stream: unknown, options: PathListOptions): boolean {
   checkOptions(options, 'readPathList', ['nul'])
   return readInput('The arguments of readPathList', () => {
-    const { nul = false } = options
-    if (typeof nul !== 'boolean') {
-      throw new TileworkError('ERR_ARGUMENT', `nul must be true or false; it is ${valueText(nul)}.`)
-    }
+    const nul = checkFlag(options.nul ?? false, 'nul')
     if (typeof (stream as Partial<ByteChunks> | null)?.[Symbol.asyncIterator] === 'function') return nul
     throw new TileworkError('ERR_ARGUMENT', `The list must be a byte stream; it is ${valueText(stream)}.`)
   })

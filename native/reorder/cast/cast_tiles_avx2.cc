@@ -1,4 +1,4 @@
-// The leaves of cast_tiles.h with AVX2, F16C and FMA: the register blocks of blocks_avx2.h with rows that are
+// The leaves of cast_tiles.h with AVX2, F16C and FMA: the register blocks of leaf/blocks.h with rows that are
 // cast while they are loaded. Only this file and those of casts are compiled for them.
 #include <cstring>
 #include <type_traits>

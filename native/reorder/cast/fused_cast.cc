@@ -158,11 +158,12 @@ std::string FusedCast::reason() const {
   const std::string what =
       "cast from " + std::string(info_of(cast_.from()).name) + " to " + std::string(info_of(cast_.to()).name);
   if (moves_.copy_offset()) return what + " in the order of the source";
-  if (pixels_ != nullptr) return moves_.reason() + "; " + what + " in registers";
+  if (pixels_ != nullptr) return "pixels are divided and scaled in registers; " + what;
+  const std::string moves = moves_.reason_of(programs_);
   if (conversion_ != nullptr && conversion_->has_registers())
-    return moves_.reason() + "; " + what + " in the registers of whole blocks";
-  if (is_cast_first()) return moves_.reason() + "; " + what + " before the elements move";
-  return moves_.reason() + "; " + what + " before the elements leave the caches";
+    return moves + "; " + what + ", in registers where panels have whole blocks";
+  if (is_cast_first()) return moves + "; " + what + " before the elements move";
+  return moves + "; " + what + " before the elements leave the caches";
 }
 
 WayShares FusedCast::ways(Stores stores) const {

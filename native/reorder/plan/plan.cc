@@ -209,16 +209,17 @@ Stores ReorderPlan::stores_of_whole(size_t threads, int64_t result_bytes) const 
   return choose_stores(source_bytes_ + std::max(destination_bytes_, result_bytes), threads);
 }
 
-std::string ReorderPlan::reason() const {
-  if (cast_) return cast_->reason();
+std::string ReorderPlan::reason() const { return cast_ ? cast_->reason() : reason_of(programs_); }
+
+std::string ReorderPlan::reason_of(std::span<const std::shared_ptr<const TileProgram>> programs) const {
   std::string reason = kernel_->reason;
   if (copy_offset_) {
     const bool is_all = source_bytes_ == destination_bytes_;
     return is_all ? "both storages are equal byte for byte"
                   : reason + ", from byte " + std::to_string(*copy_offset_) + " on";
   }
-  if (const std::optional<size_t> largest = largest_nest(nests_); largest && !programs_.empty()) {
-    reason += "; " + programs_[*largest]->summary();
+  if (const std::optional<size_t> largest = largest_nest(nests_); largest && !programs.empty()) {
+    reason += "; " + programs[*largest]->summary();
   }
   const bool looks_up =
       std::any_of(nests_.begin(), nests_.end(), [](const LoopNest& nest) { return !nest.lookups.empty(); });

@@ -93,6 +93,8 @@ class ReorderPlan {
   // The moves and casts of a plan that casts, whose own nests are none; else null.
   const FusedCast* cast() const { return cast_.get(); }
   std::string reason() const;
+  // The same of a plan without casts that runs as these programs, one a nest, or none.
+  std::string reason_of(std::span<const std::shared_ptr<const TileProgram>> programs) const;
   // Destination bytes by the way in which leaves move them; none where the destination is a copy. Of very
   // many panels the first ones are asked.
   WayShares ways(Stores stores) const;

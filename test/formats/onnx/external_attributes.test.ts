@@ -228,7 +228,7 @@ describe('data files in the format safetensors', () => {
     const model = withConstants()
     for (const [external, message] of [
       [{ format: 'safetensors', alignment: 64 }, 'whose values have no gaps'],
-      [{ format: 'zip' }, 'external.format is "zip"; it must be "raw" or "safetensors"'],
+      [{ format: 'zip' }, 'external.format is "zip"; expected one of: raw, safetensors'],
       [{ attributes: 1 }, 'external.attributes is 1; it must be true or false'],
     ] as const) {
       const saved = save(at('m.onnx'), model, { external: external as never })

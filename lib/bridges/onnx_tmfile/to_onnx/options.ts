@@ -1,5 +1,5 @@
 /** Options of `tmfileToOnnx`. */
-import { checkObject, checkOptions, isList, readInput } from '../../../caller_input.js'
+import { checkObject, checkOneOf, checkOptions, isList, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 
@@ -84,8 +84,5 @@ function isBatch(batch: unknown): boolean {
 
 function choiceOf(name: string, choices: readonly string[], options: TmfileToOnnxOptions): string {
   const choice: unknown = options[name as keyof TmfileToOnnxOptions]
-  if (choice === undefined) return choices[0]!
-  if (choices.includes(choice as string)) return choice as string
-  const message = `${name} is ${valueText(choice)}; expected one of: ${choices.join(', ')}.`
-  throw new TileworkError('ERR_ARGUMENT', message)
+  return choice === undefined ? choices[0]! : checkOneOf(choice, name, choices)
 }

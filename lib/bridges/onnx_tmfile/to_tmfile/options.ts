@@ -1,5 +1,5 @@
 /** Options of `onnxToTmfile`. */
-import { checkObject, checkOptions, isList, readInput } from '../../../caller_input.js'
+import { checkObject, checkOneOf, checkOptions, isList, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 
@@ -38,20 +38,12 @@ export function checkToTmfileOptions(given: OnnxToTmfileOptions): Settings {
     if (batch !== undefined && !isExtent(batch)) {
       throw new TileworkError('ERR_ARGUMENT', `batch is ${valueText(batch)}; it must be an integer from 1.`)
     }
-    checkChoice('weights', weights, ['float32', 'float16'])
-    checkChoice('quantized', quantized, ['keep', 'dequantize'])
+    checkOneOf(weights, 'weights', ['float32', 'float16'])
+    checkOneOf(quantized, 'quantized', ['keep', 'dequantize'])
     return { inputShapes: { ...inputShapes }, weights, quantized, ...(batch !== undefined && { batch }) }
   })
 }
 
 function isExtent(extent: unknown): boolean {
   return Number.isSafeInteger(extent) && Number(extent) > 0
-}
-
-function checkChoice(name: string, value: unknown, allowed: readonly string[]): void {
-  if (allowed.includes(value as string)) return
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `${name} is ${valueText(value)}; expected one of: ${allowed.join(', ')}.`,
-  )
 }

@@ -1,5 +1,5 @@
 /** Options of external data: which tensors are external, how they are aligned, and how large the files may be. */
-import { readInput } from '../../../caller_input.js'
+import { checkFlag, checkOneOf, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { FORMAT_NAME } from '../schema.js'
@@ -67,24 +67,15 @@ const OPTION_NAMES = {
 
 /** @throws TileworkError ERR_ARGUMENT */
 export function checkExternalOptions(given: ExternalOptions): CheckedExternal {
-  if (typeof given !== 'object' || given === null)
-    throw wrong(`external is ${valueText(given)}; it must be an object or false`)
+  checkOptions(given, 'external', Object.keys(OPTION_NAMES) as (keyof ExternalOptions)[])
   const options = readInput('The options of external', () => ({ ...given }))
-  const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTION_NAMES, key))
-  if (unknown !== undefined) {
-    const known = Object.keys(OPTION_NAMES).join(', ')
-    throw wrong(`unknown option ${valueText(unknown)} of external; expected one of: ${known}`)
-  }
   const { location, threshold = DEFAULT_THRESHOLD, alignment, checksum = false, attributes = false } = options
   const { format = 'raw' } = options
   if (location !== undefined && (typeof location !== 'string' || location === ''))
     throw wrong(`external.location is ${valueText(location)}; it must be a file name`)
-  if (typeof checksum !== 'boolean')
-    throw wrong(`external.checksum is ${valueText(checksum)}; it must be true or false`)
-  if (typeof attributes !== 'boolean')
-    throw wrong(`external.attributes is ${valueText(attributes)}; it must be true or false`)
-  if (format !== 'raw' && format !== 'safetensors')
-    throw wrong(`external.format is ${valueText(format)}; it must be "raw" or "safetensors"`)
+  checkFlag(checksum, 'external.checksum')
+  checkFlag(attributes, 'external.attributes')
+  checkOneOf(format, 'external.format', ['raw', 'safetensors'])
   if (format === 'safetensors' && alignment !== undefined)
     throw wrong('external.alignment cannot be chosen with the format safetensors, whose values have no gaps')
   checkBytes('threshold', threshold, 0)

@@ -2,7 +2,7 @@
 import { MemorySource } from '../../../bytes/memory.js'
 import { bytesOfView } from '../../../bytes/view_bytes.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
-import { checkOptions, isInstance, readInput } from '../../../caller_input.js'
+import { checkFlag, checkOptions, isInstance, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkTensor as checkIsTensor } from '../../../tensor/check_tensor.js'
 import { isPlain } from '../../../tensor/plain_storage.js'
@@ -82,10 +82,10 @@ export async function encodeTensorProto(
 ): Promise<Uint8Array> {
   checkIsTensor(tensor, 'encodeTensorProto')
   checkOptions(options, 'encodeTensorProto', ['raw'])
-  const raw = readInput('The options of encodeTensorProto', () => options.raw ?? true)
-  if (typeof raw !== 'boolean') {
-    throw new TileworkError('ERR_ARGUMENT', `raw is ${valueText(raw)}; it must be true or false.`)
-  }
+  const raw = checkFlag(
+    readInput('The options of encodeTensorProto', () => options.raw ?? true),
+    'raw',
+  )
   if (tensor.kind === 'sparse') {
     throw new TileworkError('ERR_UNSUPPORTED', 'A TensorProto cannot hold a sparse tensor.', {
       format: FORMAT_NAME,

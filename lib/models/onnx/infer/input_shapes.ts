@@ -1,5 +1,5 @@
 /** Changes shapes of inputs, and what follows from them: declared types of dependent values, and constants that hold the old batch. */
-import { checkOptions, readInput } from '../../../caller_input.js'
+import { checkFlag, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkList } from '../../../formats/onnx/protobuf/field_input.js'
 import { FORMAT_NAME } from '../../../formats/onnx/schema.js'
@@ -112,9 +112,7 @@ type Shapes = ReadonlyMap<string, readonly Dimension[]>
 function setShapes(model: OnnxModel, shapes: Shapes, options: InputShapeOptions): InputShapeChange {
   checkOptions(options, 'setInputShape', ['allowPartial'])
   const { allowPartial = false } = readInput('The options of setInputShape', () => ({ ...options }))
-  if (typeof allowPartial !== 'boolean')
-    throw refused('ERR_ARGUMENT', `allowPartial is ${valueText(allowPartial)}; it must be true or false.`)
-  if (!allowPartial) {
+  if (!checkFlag(allowPartial, 'allowPartial')) {
     const { blocked } = changeShapes(model.copy(), shapes)
     if (blocked.length > 0) throw misfit(blocked)
   }

@@ -1,5 +1,7 @@
 /** Plans the bytes of a tmfile from a model, edits included. */
+
 import { driveSync } from '../../../bytes/drive.js'
+import { checkOneOf } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import type { WritePlan } from '../../../formats/format.js'
 import { Report } from '../../../formats/report.js'
@@ -10,7 +12,6 @@ import { encodeModel, type OriginalFile } from '../../../formats/tmfile/encode/e
 import { serializeInOrder, serializeInPlace } from '../../../formats/tmfile/encode/serialize.js'
 import { isConstant } from '../../../formats/tmfile/enums.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from '../../../formats/tmfile/schema.js'
-import { valueText } from '../../../value_text.js'
 import { checkModelFields } from './check_arguments.js'
 import type { TmfileModel } from './model.js'
 import { originOf } from './origin.js'
@@ -40,10 +41,7 @@ export async function planModel(
   model: TmfileModel,
   { mode = 'exact' }: TmfileWriteOptions = {},
 ): Promise<WritePlan> {
-  if (!MODES.includes(mode)) {
-    const message = `mode is ${valueText(mode)}; expected one of: ${MODES.join(', ')}.`
-    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
-  }
+  checkOneOf(mode, 'mode', MODES)
   checkModelFields(model)
   const origin = originOf(model)
   const report = new Report(FORMAT_NAME, 'lenient', 'throw')

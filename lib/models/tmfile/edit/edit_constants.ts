@@ -1,6 +1,7 @@
 /** Edits of constants: replace, add, strip, fill, cast and merge their data. */
 
 import { readInto } from '../../../bytes/fill_memory.js'
+import { checkOneOf } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { isConstant, NHWC, TMFILE_DTYPES } from '../../../formats/tmfile/enums.js'
 import { mixedConstants } from '../../../formats/tmfile/mixed_types.js'
@@ -140,10 +141,7 @@ export function addConstant(
  * @returns the number of constants
  */
 export function castWeights(graph: TmfileGraph, dtype: 'float32' | 'float16'): number {
-  if (dtype !== 'float32' && dtype !== 'float16') {
-    const message = `dtype is ${valueText(dtype)}; expected one of: float32, float16.`
-    throw new TileworkError('ERR_ARGUMENT', message)
-  }
+  checkOneOf(dtype, 'dtype', ['float32', 'float16'])
   const from = dtype === 'float16' ? 'float32' : 'float16'
   const kept = new Set(graph.nodes.filter(hasIntegerData).flatMap(({ inputs }) => inputs))
   const isCast = (tensor: TmfileTensor) => tensor.dtype === from && !(isConstant(tensor) && kept.has(tensor))

@@ -7,7 +7,7 @@
  * (NHWC depthwise weights).
  */
 import { bytesOfView } from '../../../bytes/view_bytes.js'
-import { checkOptions, readInput } from '../../../caller_input.js'
+import { checkFlag, checkOneOf, checkOptions, readInput } from '../../../caller_input.js'
 import { DTYPES } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { FORMAT_NAME } from '../../../formats/tmfile/schema.js'
@@ -48,10 +48,7 @@ export async function quantizeConstant(
   options: TmfileQuantizeOptions = {},
 ): Promise<TmfileQuantization> {
   const tensor = findConstant(graph, key)
-  if (!QUANTIZED_DTYPES.includes(dtype)) {
-    const message = `dtype is ${valueText(dtype)}; expected one of: ${QUANTIZED_DTYPES.join(', ')}.`
-    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
-  }
+  checkOneOf(dtype, 'dtype', QUANTIZED_DTYPES)
   checkOptions(options, 'quantize', ['perChannel', 'scales', 'zeroPoints'])
   const {
     perChannel = dtype === 'int8',
@@ -81,9 +78,7 @@ function checkOptionTypes(perChannel: unknown, scales: unknown, zeroPoints: unkn
   const refuse = (message: string): never => {
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
-  if (typeof perChannel !== 'boolean') {
-    refuse(`perChannel is ${valueText(perChannel)}; it must be true or false.`)
-  }
+  checkFlag(perChannel, 'perChannel')
   for (const [name, list] of Object.entries({ scales, zeroPoints })) {
     const isList = Array.isArray(list) || ArrayBuffer.isView(list)
     if (list !== undefined && !isList)
