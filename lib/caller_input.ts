@@ -79,7 +79,7 @@ export function isList(value: unknown): value is readonly unknown[] {
 /** @throws TileworkError ERR_ARGUMENT unless `listener` is a function, or undefined for none */
 export function checkListener(listener: unknown, name: string): void {
   if (listener === undefined || typeof listener === 'function') return
-  throw new TileworkError('ERR_ARGUMENT', `${name} must be a function; it is ${valueText(listener)}.`)
+  throw new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(listener)}; it must be a function.`)
 }
 
 /** @throws TileworkError ERR_ARGUMENT unless `value` is true or false */

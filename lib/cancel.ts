@@ -39,7 +39,7 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal === undefined) return
   const isAborted = readInput('The signal', () => {
     if (signal instanceof AbortSignal) return signal.aborted
-    throw new TileworkError('ERR_ARGUMENT', `signal must be an AbortSignal; it is ${valueText(signal)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `signal is ${valueText(signal)}; it must be an AbortSignal.`)
   })
   if (isAborted) throw abortedError(signal)
 }

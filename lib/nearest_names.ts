@@ -54,7 +54,7 @@ export function nearestText(name: unknown, known: Iterable<string>, otherwise = 
 }
 
 function wrongType(what: string, allowed: string, value: unknown): TileworkError {
-  return new TileworkError('ERR_ARGUMENT', `${what} must be ${allowed}; it is ${valueText(value)}.`)
+  return new TileworkError('ERR_ARGUMENT', `${what} is ${valueText(value)}; it must be ${allowed}.`)
 }
 
 /** Distance of names that differ in case alone. */

@@ -32,7 +32,7 @@ const LIMIT_NAMES = {
 export function checkLimits(limits: unknown): InputLimits {
   if (limits === undefined) return {}
   if (typeof limits !== 'object' || limits === null) {
-    throw new TileworkError('ERR_ARGUMENT', `limits must be an object; it is ${valueText(limits)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `limits is ${valueText(limits)}; it must be an object.`)
   }
   const given = readInput('limits', () => Object.entries(limits))
   return Object.fromEntries(given.filter(([, value]) => value !== undefined).map(checkLimit))
@@ -46,6 +46,6 @@ function checkLimit([name, value]: [string, unknown]): [string, number] {
   if (typeof value === 'number' && value >= 0) return [name, value]
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `limits.${name} must be a number from 0; it is ${valueText(value)}.`,
+    `limits.${name} is ${valueText(value)}; it must be a number from 0.`,
   )
 }

@@ -32,7 +32,7 @@ let parsedCount = 0
  */
 export function parseLayout(name: AnyLayoutName): Layout {
   if (typeof name !== 'string') {
-    throw new TileworkError('ERR_ARGUMENT', `a layout name must be a string; it is ${valueText(name)}`)
+    throw new TileworkError('ERR_ARGUMENT', `a layout name is ${valueText(name)}; it must be a string`)
   }
   const known = cache.get(name)
   if (known !== undefined) return known

@@ -88,7 +88,7 @@ function checkSelectors(selectors: unknown): void {
     return index === -1 ? undefined : { value: selectors[index] as unknown }
   })
   if (!wrong) return
-  refuse(`tensors must be an array of names and indices; it is or has ${valueText(wrong.value)}.`)
+  refuse(`tensors is or has ${valueText(wrong.value)}; it must be an array of names and indices.`)
 }
 
 function refuse(message: string): never {

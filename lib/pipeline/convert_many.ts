@@ -248,7 +248,7 @@ export function readManyOptions(given: ConvertManyOptions, call: string): Checke
 }
 
 function refuse(option: string, allowed: string, value: unknown): never {
-  throw new TileworkError('ERR_ARGUMENT', `${option} must be ${allowed}; it is ${valueText(value)}.`)
+  throw new TileworkError('ERR_ARGUMENT', `${option} is ${valueText(value)}; it must be ${allowed}.`)
 }
 
 async function listPairs(inputs: ConvertInputs, options: CheckedManyOptions): Promise<FilePair[]> {

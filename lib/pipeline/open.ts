@@ -404,7 +404,7 @@ const OPTION_NAMES = {
 /** A copy, read once. @throws TileworkError ERR_ARGUMENT for anything but an object, and for getters that throw */
 function copyOptions<Options extends OpenOptions>(options: Options): Options {
   if (typeof options !== 'object' || options === null) {
-    throw new TileworkError('ERR_ARGUMENT', `The options must be an object; they are ${valueText(options)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `The options are ${valueText(options)}; they must be an object.`)
   }
   return readInput('The options', () => ({ ...options }))
 }
@@ -421,7 +421,7 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
   const { level = 'lenient', limits, guard, message, unknown: names, resolve, remote } = options
   if (remote !== undefined) checkRemoteOptions(remote)
   if (resolve !== undefined && typeof resolve !== 'function') {
-    throw new TileworkError('ERR_ARGUMENT', `resolve must be a function; it is ${valueText(resolve)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `resolve is ${valueText(resolve)}; it must be a function.`)
   }
   if (guard !== undefined) checkFlag(guard, 'guard')
   checkOneOf(level, 'level', ['lenient', 'strict'])

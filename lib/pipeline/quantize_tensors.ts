@@ -49,7 +49,7 @@ export function checkValueQuantization(given: ValueQuantization): void {
 function refuse(option: string, allowed: string, value: unknown): never {
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${option} of quantizeTo must be ${allowed}; it is ${valueText(value)}.`,
+    `${option} of quantizeTo is ${valueText(value)}; it must be ${allowed}.`,
   )
 }
 

@@ -71,11 +71,11 @@ describe('tilework image', () => {
 
   it.each([
     [[RAW], 'photo.raw holds raw samples; --input-size WxH says its size'],
-    [[NPY, '--crop', '3x'], '--crop must be a size such as 640x480; it is "3x"'],
-    [[NPY, '--resize', 'longest=3'], '--resize must be a size such as 640x480'],
+    [[NPY, '--crop', '3x'], '--crop is "3x"; it must be a size such as 640x480'],
+    [[NPY, '--resize', 'longest=3'], '--resize is "longest=3"; it must be a size such as 640x480'],
     [[NPY, '--filter', 'bicubic'], '--filter and --like belong to --resize or --letterbox'],
     [[NPY, '--processor', 'yolo', '--zero-point', '1'], '--zero-point and --processor do not go together'],
-    [[NPY, '--mean', '1,,2'], '--mean must be numbers separated by commas; it is "1,,2"'],
+    [[NPY, '--mean', '1,,2'], '--mean is "1,,2"; it must be numbers separated by commas'],
     [[NPY, '--letterbox', '99999999'], 'the limit'],
   ])('refuses %j', async (args, text) => {
     const { code, stderr } = await runCli(['image', ...args, '-o', OUT])

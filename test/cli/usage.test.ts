@@ -120,7 +120,7 @@ describe('wrong use', () => {
     [['convert', 'a.btf', '/dev/stdout', '--format', 'npy'], 'does not write to stdout'],
     [
       ['convert', 'a.btf', '--out-dir', 'd', '--jobs=-1'],
-      '--jobs must be a whole number from 0 (one per CPU); it is "-1".',
+      '--jobs is "-1"; it must be a whole number from 0 (one per CPU).',
     ],
     [['convert', 'test/fixtures', '--out-dir', 'd', '--keep-going'], "a pattern such as '"],
     [['inspect', 'ftp://example.org/a.npy'], 'known are file:, http:, https:, s3:'],

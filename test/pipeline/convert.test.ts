@@ -205,7 +205,7 @@ describe('convert', () => {
     [{ lower: [1] }, 'lower and upper need layout.'],
     [{ as: 'weights' }, 'as needs layout or fromLayout.'],
     [{ quantize: { scale: 1 } }, 'quantize needs dtype'],
-    [{ tensors: ['a', 1.5] }, 'tensors must be an array of names and indices; it is or has 1.5.'],
+    [{ tensors: ['a', 1.5] }, 'tensors is or has 1.5; it must be an array of names and indices.'],
     [{ layuot: 'bfyx' } as ConvertOptions, '"layuot"'],
   ])('refuses %j before it opens the input', async (options, message) => {
     const refused = convert('no such file', inFolder('never.btf'), options)
@@ -325,11 +325,11 @@ describe('convertMany', () => {
   })
 
   it.each<[object, string]>([
-    [{ jobs: 257 }, 'jobs must be a whole number from 0 (one for each CPU) to 256; it is 257.'],
+    [{ jobs: 257 }, 'jobs is 257; it must be a whole number from 0 (one for each CPU) to 256.'],
     [{ shard: { index: 3, count: 2 } }, 'shard must have 1 <= index <= count <= 1000000; it is 3 of 2.'],
-    [{ outDir: 5 }, 'outDir must be a path or a URL; it is 5.'],
-    [{ keepGoing: 1 }, 'keepGoing must be true or false; it is 1.'],
-    [{ onFile: 1 }, 'onFile must be a function; it is 1.'],
+    [{ outDir: 5 }, 'outDir is 5; it must be a path or a URL.'],
+    [{ keepGoing: 1 }, 'keepGoing is 1; it must be true or false.'],
+    [{ onFile: 1 }, 'onFile is 1; it must be a function.'],
   ])('refuses %j', async (options, message) => {
     const refused = convertMany('a.npy', { outDir: inFolder('never'), ...options } as never)
     await expect(refused).rejects.toMatchObject({ code: 'ERR_ARGUMENT', message })

@@ -139,7 +139,7 @@ function collectTarget(value: string, before: readonly TargetName[] = []): reado
 function wholeNumber(flag: string): (text: string) => number {
   return (text) => {
     if (/^\d{1,6}$/.test(text)) return Number(text)
-    throw new TileworkError('ERR_ARGUMENT', `${flag} must be a whole number; it is "${text}".`)
+    throw new TileworkError('ERR_ARGUMENT', `${flag} is "${text}"; it must be a whole number.`)
   }
 }
 

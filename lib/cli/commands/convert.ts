@@ -85,7 +85,7 @@ function parseShard(text: string): Shard {
   if (index !== undefined && count !== undefined) return { index: Number(index), count: Number(count) }
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `--shard must be i/n, for example 1/8, auto or auto/n; it is "${text}".`,
+    `--shard is "${text}"; it must be i/n, for example 1/8, auto or auto/n.`,
   )
 }
 
@@ -94,7 +94,7 @@ function parseJobs(text: string): number {
   if (/^\d{1,4}$/.test(text)) return Number(text)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `--jobs must be a whole number from 0 (one per CPU); it is "${text}".`,
+    `--jobs is "${text}"; it must be a whole number from 0 (one per CPU).`,
   )
 }
 

@@ -121,7 +121,7 @@ export function collectOpset(text: string, before: readonly Named<number>[] = []
 export function parseBatch(text: string): Dimension {
   const [batch, ...others] = dimensionList('--set-batch')(text)
   if (batch !== undefined && batch !== 0 && others.length === 0) return batch
-  throw wrongUse(`--set-batch must be a whole number from 1, a name or "?"; it is "${text}".`)
+  throw wrongUse(`--set-batch is "${text}"; it must be a whole number from 1, a name or "?".`)
 }
 
 function splitAt(text: string, at: number, use: string): [string, string] {

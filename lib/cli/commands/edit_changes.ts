@@ -244,7 +244,7 @@ export class ModelChanges {
     if (typeof batch !== 'number')
       throw new TileworkError(
         'ERR_ARGUMENT',
-        `--set-batch of a tmfile must be a number; it is "${batch ?? '?'}".`,
+        `--set-batch of a tmfile is "${batch ?? '?'}"; it must be a number.`,
       )
     this.#note(`batch is ${batch}`, tmfile.setBatch(this.#model, batch))
   }

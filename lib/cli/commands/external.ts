@@ -104,7 +104,7 @@ function finishCommand<Options>(
 function bytesOf(flag: string): (text: string) => number {
   return (text) => {
     if (/^\d+$/.test(text)) return Number(text)
-    throw new TileworkError('ERR_ARGUMENT', `${flag} must be a number of bytes; it is "${text}".`)
+    throw new TileworkError('ERR_ARGUMENT', `${flag} is "${text}"; it must be a number of bytes.`)
   }
 }
 

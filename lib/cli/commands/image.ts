@@ -263,7 +263,7 @@ function size(flag: string): (text: string) => Size {
     if (width !== undefined && (height !== undefined || flag !== '--input-size')) {
       return { width: Number(width), height: Number(height ?? width) }
     }
-    throw new TileworkError('ERR_ARGUMENT', `${flag} must be a size such as 640x480; it is "${text}".`)
+    throw new TileworkError('ERR_ARGUMENT', `${flag} is "${text}"; it must be a size such as 640x480.`)
   }
 }
 
@@ -285,6 +285,6 @@ function numbers(flag: string): (text: string) => readonly number[] {
   return (text) => {
     const list = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)))
     if (list.every(Number.isFinite)) return list
-    throw new TileworkError('ERR_ARGUMENT', `${flag} must be numbers separated by commas; it is "${text}".`)
+    throw new TileworkError('ERR_ARGUMENT', `${flag} is "${text}"; it must be numbers separated by commas.`)
   }
 }

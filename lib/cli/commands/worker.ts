@@ -94,7 +94,7 @@ function parseRate(text: string): WorkerOptions['rate'] {
   if (files !== undefined) return { files: Number(files), perMilliseconds: Number(seconds) * 1000 }
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `--rate must be files or files/seconds, such as 100/1; it is "${text}".`,
+    `--rate is "${text}"; it must be files or files/seconds, such as 100/1.`,
   )
 }
 

@@ -9,7 +9,7 @@ import { TileworkError } from '../../index.js'
 export function wholeNumber(flag: string): (text: string) => number {
   return (text) => {
     if (/^\d{1,15}$/.test(text)) return Number(text)
-    throw new TileworkError('ERR_ARGUMENT', `${flag} must be a whole number; it is "${text}".`)
+    throw new TileworkError('ERR_ARGUMENT', `${flag} is "${text}"; it must be a whole number.`)
   }
 }
 
@@ -28,7 +28,7 @@ export function byteCount(flag: string): (text: string) => number {
     if (digits !== undefined && Number.isSafeInteger(bytes)) return bytes
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${flag} must be a number of bytes such as 512MiB; it is "${text}".`,
+      `${flag} is "${text}"; it must be a number of bytes such as 512MiB.`,
     )
   }
 }

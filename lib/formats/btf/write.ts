@@ -48,7 +48,7 @@ export async function plan(tensors: TensorSequence, options: BtfWriteOptions = {
   if (cooLayoutCode !== LAYOUT_COO && cooLayoutCode !== LAYOUT_COO_OF_DOCUMENT) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `cooLayoutCode must be 1 or 2; it is ${valueText(cooLayoutCode)}.`,
+      `cooLayoutCode is ${valueText(cooLayoutCode)}; it must be 1 or 2.`,
     )
   }
   const head = new DataView(new ArrayBuffer(U64_BYTES + U64_BYTES * tensors.length))

@@ -2,11 +2,13 @@
  * Plans a safetensors file, byte for byte as the reference writes it: entries sorted by dtype, then name; the header without
  * whitespace, padded with spaces to a multiple of 8. The plan refers to payloads and does not copy them.
  */
+
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import { isWellFormed } from '../../utf8.js'
+import { valueText } from '../../value_text.js'
 import { exactSizeOf } from '../exact_size.js'
 import type { TensorSequence, WritePlan, WriteSegment, WriteTarget } from '../format.js'
 import { isTensorKey } from '../tensor_metadata.js'
@@ -115,20 +117,20 @@ export async function plan(
 function checkAlignment(alignment: number = DEFAULT_ALIGNMENT): number {
   const isPower = Number.isInteger(alignment) && (alignment & (alignment - 1)) === 0
   if (isPower && alignment >= DEFAULT_ALIGNMENT && alignment <= MAX_ALIGNMENT) return alignment
-  const message = `alignment must be a power of two from ${DEFAULT_ALIGNMENT} to ${MAX_ALIGNMENT}; it is ${String(alignment)}.`
+  const message = `alignment is ${valueText(alignment)}; it must be a power of two from ${DEFAULT_ALIGNMENT} to ${MAX_ALIGNMENT}.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 function checkShardBytes(maxShardBytes: number | undefined): number {
   if (maxShardBytes === undefined) return Number.POSITIVE_INFINITY
   if (Number.isSafeInteger(maxShardBytes) && maxShardBytes > 0) return maxShardBytes
-  const message = `maxShardBytes must be a whole number of bytes from 1; it is ${String(maxShardBytes)}.`
+  const message = `maxShardBytes is ${valueText(maxShardBytes)}; it must be a whole number of bytes from 1.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 function checkMetadata(metadata: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   if (typeof metadata !== 'object' || metadata === null) {
-    throw new TileworkError('ERR_ARGUMENT', `metadata must be an object; it is ${String(metadata)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `metadata is ${valueText(metadata)}; it must be an object.`)
   }
   const entries = Object.entries(metadata)
   for (const [key, value] of entries) {

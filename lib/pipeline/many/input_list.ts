@@ -79,7 +79,7 @@ function isSingle(inputs: ConvertInputs): inputs is ConvertInput {
   }
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `The inputs must be paths, patterns, URLs or an iterable of these; they are ${valueText(inputs)}.`,
+    `The inputs are ${valueText(inputs)}; they must be paths, patterns, URLs or an iterable of these.`,
   )
 }
 
@@ -100,7 +100,7 @@ function literalPath(input: ConvertInput): string | undefined {
   if (typeof path === 'string') return path
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `An input must be a path, a pattern, a URL or { path }; it is ${valueText(input)}.`,
+    `An input is ${valueText(input)}; it must be a path, a pattern, a URL or { path }.`,
   )
 }
 

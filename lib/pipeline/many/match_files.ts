@@ -20,7 +20,7 @@ export async function matchFiles(pattern: string, options: MatchOptions = {}): P
   checkOptions(options, 'matchFiles', ['signal'])
   const signal = readInput('The options of matchFiles', () => options.signal)
   if (typeof pattern !== 'string') {
-    throw new TileworkError('ERR_ARGUMENT', `A pattern must be a string; it is ${valueText(pattern)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `A pattern is ${valueText(pattern)}; it must be a string.`)
   }
   throwIfAborted(signal)
   const { files } = await matchPattern(pattern, signal)

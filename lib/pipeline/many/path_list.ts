@@ -54,7 +54,7 @@ function checkArguments(stream: unknown, options: PathListOptions): boolean {
   return readInput('The arguments of readPathList', () => {
     const nul = checkFlag(options.nul ?? false, 'nul')
     if (typeof (stream as Partial<ByteChunks> | null)?.[Symbol.asyncIterator] === 'function') return nul
-    throw new TileworkError('ERR_ARGUMENT', `The list must be a byte stream; it is ${valueText(stream)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `The list is ${valueText(stream)}; it must be a byte stream.`)
   })
 }
 

@@ -11,6 +11,7 @@ import { TileworkError } from '../../../errors.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
 import { asStored } from '../../../tensor/dense.js'
 import { isWellFormed } from '../../../utf8.js'
+import { valueText } from '../../../value_text.js'
 import type { TensorSequence, WritePlan, WriteSegment } from '../../format.js'
 import { quote } from '../../quote.js'
 import { uniqueNames } from '../../write_checks.js'
@@ -53,7 +54,7 @@ const ENTRIES_PER_SEGMENT = 1000
 export async function plan(tensors: TensorSequence, options: NpzWriteOptions = {}): Promise<WritePlan> {
   const { zip64 = 'auto' } = options
   if (zip64 !== 'auto' && zip64 !== 'always') {
-    throw new TileworkError('ERR_ARGUMENT', `zip64 must be "auto" or "always"; it is ${String(zip64)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `zip64 is ${valueText(zip64)}; it must be "auto" or "always".`)
   }
   const members = new PlannedMembers(tensors, memberNames(tensors), zip64 === 'always')
   const byteLength = await members.measure()
