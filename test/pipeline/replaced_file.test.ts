@@ -155,7 +155,9 @@ describe('overwrite: false', () => {
       code: 'ERR_UNSUPPORTED',
     })
     for (const name of ['overwrite', 'replaceGraph']) {
-      await expect(save(path, [values], { [name]: 0 })).rejects.toThrow(`${name} is 0; it must be true or false`)
+      await expect(save(path, [values], { [name]: 0 })).rejects.toThrow(
+        `${name} is 0; it must be true or false`,
+      )
     }
   })
 })
