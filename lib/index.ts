@@ -102,6 +102,7 @@ export {
   type RunOptions,
 } from './layout/plan.js'
 export type { ExternalOptions, FileMessage, OnnxModel, OnnxWriteOptions } from './models/onnx/index.js'
+export type { OpenvinoModel, OpenvinoPort } from './models/openvino/index.js'
 export type { TmfileModel, TmfileWriteOptions, WriteMode } from './models/tmfile/index.js'
 export { setThreads, threads } from './native/addon.js'
 export type { DlpackCapsule } from './native/types.js'
@@ -153,6 +154,7 @@ export {
   type OpenFileFields,
   type OpenGguf,
   type OpenOnnx,
+  type OpenOpenvino,
   type OpenOptions,
   type OpenPytorch,
   type OpenTensorFile,

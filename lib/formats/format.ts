@@ -116,7 +116,7 @@ export interface FormatEntry<WriteOptions = unknown> {
   readonly name: string
   /** File name extensions with the dot, the usual one first. */
   readonly extensions: readonly string[]
-  /** True where files of the format are not written: `plan` refuses. */
+  /** True where tensors alone do not make a file of the format: `plan` refuses. */
   readonly isReadOnly?: boolean
   /** The names of all options of the writer. */
   readonly writeOptions: Readonly<Record<OptionName<WriteOptions>, true>>

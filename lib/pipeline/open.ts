@@ -19,6 +19,7 @@ import { checkLimits, type InputLimits } from '../formats/limits.js'
 import type { PytorchFile } from '../formats/pytorch/index.js'
 import type { TfliteFile } from '../formats/tflite/index.js'
 import type { FileMessage, OnnxModel } from '../models/onnx/index.js'
+import type { OpenvinoModel } from '../models/openvino/index.js'
 import type { TmfileModel } from '../models/tmfile/index.js'
 import type { AnyTensor, BlockTensor, DenseTensor, SparseTensor } from '../tensor/tensor.js'
 import { uncloneable } from '../uncloneable.js'
@@ -119,6 +120,7 @@ export interface NoFormatProperties {
   readonly gguf?: undefined
   readonly pytorch?: undefined
   readonly tflite?: undefined
+  readonly openvino?: undefined
 }
 
 /** An open tmfile. */
@@ -160,13 +162,27 @@ export interface OpenTflite extends OpenFileFields, Omit<NoFormatProperties, 'tf
   readonly tflite: TfliteFile
 }
 
+/** An open OpenVINO IR. */
+export interface OpenOpenvino extends OpenFileFields, Omit<NoFormatProperties, 'openvino'> {
+  readonly format: 'openvino'
+  /** The model around the constants. */
+  readonly openvino: OpenvinoModel
+}
+
 /** An open file of a format of tensors alone. */
 export interface OpenTensorFile extends OpenFileFields, NoFormatProperties {
   readonly format: Exclude<FormatName, keyof NoFormatProperties>
 }
 
 /** An open file. Its tensors can be used until `close`. `format` determines which model it has. */
-export type OpenFile = OpenTmfile | OpenOnnx | OpenGguf | OpenPytorch | OpenTflite | OpenTensorFile
+export type OpenFile =
+  | OpenTmfile
+  | OpenOnnx
+  | OpenGguf
+  | OpenPytorch
+  | OpenTflite
+  | OpenOpenvino
+  | OpenTensorFile
 
 /** The sources of an open file, for copying it unchanged. */
 export interface OpenedFile {

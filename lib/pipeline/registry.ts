@@ -15,6 +15,7 @@ import { pytorchEntry } from '../formats/pytorch/entry.js'
 import { safetensorsEntry } from '../formats/safetensors/entry.js'
 import { tfliteEntry } from '../formats/tflite/entry.js'
 import { onnxEntry } from '../models/onnx/entry.js'
+import { openvinoEntry } from '../models/openvino/entry.js'
 import { tmfileEntry } from '../models/tmfile/entry.js'
 import type { AnyTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
@@ -30,6 +31,7 @@ export const FORMATS = {
   pytorch: pytorchEntry,
   tflite: tfliteEntry,
   safetensors: safetensorsEntry,
+  openvino: openvinoEntry,
   tmfile: tmfileEntry,
   onnx: onnxEntry,
   btf: btfEntry,

@@ -200,7 +200,7 @@ describe('errors of files', () => {
   it('reports text files as such', async () => {
     const path = inFolder('page.btf')
     writeFileSync(path, '<!doctype html>\n<title>Not found – é</title>\n')
-    const sentence = `${path} is not a file of the format BTF: it is an HTML page; the formats that are read are npy, npz, gguf, pytorch, tflite, safetensors, tmfile, onnx and btf.`
+    const sentence = `${path} is not a file of the format BTF: it is an HTML page; the formats that are read are npy, npz, gguf, pytorch, tflite, safetensors, openvino, tmfile, onnx and btf.`
     expect(await runCli(['inspect', path])).toMatchObject({
       code: 2,
       stderr: `tilework: ERR_UNKNOWN_FORMAT: ${sentence}\n`,

@@ -12,7 +12,7 @@ import { THIRD_PARTY, thirdPartyPath } from '../shared_fixtures.js'
 
 const inFolder = temporaryFolder()
 const FORMATS_READ =
-  'the formats that are read are npy, npz, gguf, pytorch, tflite, safetensors, tmfile, onnx and btf.'
+  'the formats that are read are npy, npz, gguf, pytorch, tflite, safetensors, openvino, tmfile, onnx and btf.'
 
 const TENSORS = ['a', 'b'].map((name) => tensor(new Float32Array(64), { shape: [8, 8], name }))
 

@@ -44,7 +44,7 @@ export class KnownFile {
   }
 
   get model(): object | undefined {
-    return this.file.onnx ?? this.file.tmfile ?? this.file.gguf
+    return this.file.onnx ?? this.file.tmfile ?? this.file.gguf ?? this.file.openvino
   }
 
   /** Description of the model's graphs, read once; undefined without a model. */

@@ -1,0 +1,24 @@
+/** OpenVINO IR, as it is loaded when a file of it is read or written. */
+import type { ModelFormat } from '../../formats/format.js'
+import { check } from '../../formats/openvino/check.js'
+import { plan } from '../../formats/openvino/write.js'
+import { describeOpenvino } from './description.js'
+import type { OpenvinoModel } from './model.js'
+import { namingPairs, planCopy } from './pair.js'
+import { read } from './read.js'
+
+export type { OpenvinoModel } from './model.js'
+export type { OpenvinoPort } from './summary.js'
+
+export const openvino: ModelFormat<OpenvinoModel, Record<never, never>> = {
+  read,
+  check,
+  plan,
+  planCopy,
+  naming: namingPairs,
+  isUnchanged: () => true,
+  weightsOf: ({ tensors }) => tensors,
+  nodesOf: ({ operatorCount }) => operatorCount,
+  describe: describeOpenvino,
+  planModel: plan as never,
+}
