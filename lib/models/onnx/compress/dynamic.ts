@@ -5,6 +5,7 @@
 import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import { transposed } from '../../../formats/onnx/tensor/rearranged.js'
+import { append } from '../../../long_lists.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import { quantize } from '../../../tensor/quantize.js'
@@ -359,7 +360,7 @@ class DynamicWork {
       sums: this.#names.take(`${stem}_output_quantized`),
       scaled: bias === undefined ? result : this.#names.take(part ? stem : `${result}quant_scaled_output`),
     }
-    nodes.push(...this.#productNodes(product, activation, names))
+    append(nodes, this.#productNodes(product, activation, names))
     if (bias !== undefined) {
       nodes.push({
         opType: 'Add',
