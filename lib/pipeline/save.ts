@@ -26,6 +26,7 @@ import type { FormatEntry, ModelFormatEntry, WritePlan, WriteSegment } from '../
 import type { GgufModel } from '../formats/gguf/index.js'
 import { LazyTensorList, mapTensors, type Tensors } from '../formats/tensor_list.js'
 import type { OnnxModel } from '../models/onnx/index.js'
+import type { OpenvinoModel } from '../models/openvino/index.js'
 import type { TmfileModel } from '../models/tmfile/index.js'
 import { withoutBlocks } from '../tensor/block_tensor.js'
 import { checkTensor } from '../tensor/check_tensor.js'
@@ -94,7 +95,14 @@ export type SaveOptions = SerializeOptions & {
  * What can be saved: tensors; an open file, which is copied byte for byte in its own format; or a model, possibly of an open
  * file, with all its edits.
  */
-export type Saveable = OpenFile | OnnxModel | TmfileModel | GgufModel | AnyTensor | Iterable<AnyTensor>
+export type Saveable =
+  | OpenFile
+  | OnnxModel
+  | TmfileModel
+  | GgufModel
+  | OpenvinoModel
+  | AnyTensor
+  | Iterable<AnyTensor>
 
 /** A file that is planned but not written. */
 interface PlannedFile {

@@ -28,6 +28,7 @@ import type { EditChoice } from './edit_choice.js'
 import { ConstantFiles } from './edit_constants.js'
 import { markOptions } from './edit_formats.js'
 import { OnnxChanges } from './edit_onnx.js'
+import { OpenvinoChanges } from './edit_openvino.js'
 import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
 
 export interface EditOptions extends ReadChoice, EditChoice, OutputChoice {
@@ -60,6 +61,7 @@ Examples:
   tilework edit model.tmfile --replace-node 'r={"operator":"Clip","params":{"min":0,"max":6}}' -o out.tmfile
   tilework edit old.tmfile --write upgrade -o new.tmfile
   tilework edit model.onnx --weights trained.safetensors -o out.onnx
+  tilework edit model.xml --weights trained.safetensors -o out.xml
   tilework edit model.onnx --outputs features --rename features=y --metadata stage=backbone -o part.onnx
   tilework edit model.onnx --optimize -o simple.onnx
   tilework edit model.onnx --optimize remove-identity,fold-weights -o simple.onnx
@@ -89,7 +91,7 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
     .command('edit')
     .summary('change the graph of a model')
     .description(
-      'Writes a model (tmfile or ONNX) with other input shapes, names, nodes, outputs or constants.',
+      'Writes a model (tmfile or ONNX) with other input shapes, names, nodes, outputs or constants, or an OpenVINO IR with other constants.',
     )
     .argument('<file>', 'a model')
     .requiredOption('-o, --output <file>', 'output file')
@@ -234,13 +236,14 @@ async function editFile(
 ): Promise<EditReport> {
   const { output, write } = options
   const { format } = file
-  if (!file.tmfile && !file.onnx) {
-    throw new TileworkError('ERR_UNSUPPORTED', `${input} is ${format}; edit changes tmfile and ONNX models.`)
-  }
   checkOutput(input, output, format)
   const files = new ConstantFiles(options)
   try {
-    const changes = file.tmfile ? new ModelChanges(file.tmfile, files) : new OnnxChanges(file.onnx!, files)
+    const changes = changesOf(file, files)
+    if (!changes) {
+      const message = `${input} is ${format}; edit changes tmfile and ONNX models, and constants of OpenVINO IR.`
+      throw new TileworkError('ERR_UNSUPPORTED', message)
+    }
     await changes.make(options)
     let byteLength = 0
     await save(output, changes.model, {
@@ -257,6 +260,16 @@ async function editFile(
   } finally {
     files.close()
   }
+}
+
+/** Undefined for a file without a model that can be edited. */
+function changesOf(
+  file: OpenFile,
+  files: ConstantFiles,
+): ModelChanges | OnnxChanges | OpenvinoChanges | undefined {
+  if (file.tmfile) return new ModelChanges(file.tmfile, files)
+  if (file.onnx) return new OnnxChanges(file.onnx, files)
+  return file.openvino && new OpenvinoChanges(file.openvino, file.tensors, files)
 }
 
 /** Refuses an output whose extension does not match the format. */

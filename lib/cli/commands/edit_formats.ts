@@ -29,6 +29,45 @@ const ONLY: Readonly<Record<ModelFormat, Reasons>> = {
   },
 }
 
+/** Options that change more than values of constants. An OpenVINO IR takes none of them. */
+const GRAPH_CHANGES = {
+  from: true,
+  to: true,
+  outputs: true,
+  removeNode: true,
+  replaceNode: true,
+  insertNode: true,
+  fillWeights: true,
+  dequantize: true,
+  quantize: true,
+  setInput: true,
+  setBatch: true,
+  allowPartial: true,
+  rename: true,
+  castWeights: true,
+  mergeConstants: true,
+  removeUnused: true,
+  optimize: true,
+  stripWeights: true,
+  stripNames: true,
+  setType: true,
+  metadata: true,
+  opset: true,
+  write: true,
+} as const satisfies Record<Exclude<keyof EditChoice, 'replaceConstant' | 'weights' | 'force'>, true>
+
+/** @throws TileworkError ERR_UNSUPPORTED for an option that changes the graph of an OpenVINO IR */
+export function refuseGraphChanges(choice: EditChoice): void {
+  for (const key of Object.keys(GRAPH_CHANGES) as (keyof typeof GRAPH_CHANGES)[]) {
+    const value = choice[key]
+    if (value === undefined || value === DEFAULTS[key]) continue
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${flagOf(key)} edits tmfiles and ONNX models only: of an OpenVINO IR --weights and --replace-constant change values.`,
+    )
+  }
+}
+
 /** The name of a format in the help, and in an error. */
 const NAMES: Readonly<Record<ModelFormat, readonly [mark: string, models: string]>> = {
   tmfile: ['tmfile', 'tmfiles'],

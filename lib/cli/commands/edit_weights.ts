@@ -9,6 +9,8 @@ export interface Constant {
   readonly dtype: Dtype
   /** Null where the model does not know it. */
   readonly shape: readonly number[] | null
+  /** True where no option changes its dtype and shape. */
+  readonly isFixed?: boolean
 }
 
 /** A constant and its new values. */
@@ -24,14 +26,17 @@ export interface Replacement {
  * @throws TileworkError ERR_ARGUMENT
  */
 export function checkFits(constant: Constant, numbers: DenseTensor, where: string, force?: boolean): void {
-  const { name, dtype, shape } = constant
-  if (force || (numbers.dtype === dtype && (shape === null || String(numbers.shape) === String(shape))))
+  const { name, dtype, shape, isFixed = false } = constant
+  if (
+    (force && !isFixed) ||
+    (numbers.dtype === dtype && (shape === null || String(numbers.shape) === String(shape)))
+  )
     return
   const found = `${numbers.dtype} [${numbers.shape.join(', ')}]`
   const wanted = `${dtype} [${shape?.join(', ') ?? '?'}]`
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${where} is ${found} and the constant ${JSON.stringify(name)} is ${wanted}; --force replaces it anyway.`,
+    `${where} is ${found} and the constant ${JSON.stringify(name)} is ${wanted}${isFixed ? '.' : '; --force replaces it anyway.'}`,
   )
 }
 

@@ -6,6 +6,7 @@ import { describeOpenvino } from './description.js'
 import type { OpenvinoModel } from './model.js'
 import { namingPairs, planCopy } from './pair.js'
 import { read } from './read.js'
+import { planModel } from './write.js'
 
 export type { OpenvinoModel } from './model.js'
 export type { OpenvinoPort } from './summary.js'
@@ -16,9 +17,9 @@ export const openvino: ModelFormat<OpenvinoModel, Record<never, never>> = {
   plan,
   planCopy,
   naming: namingPairs,
-  isUnchanged: () => true,
-  weightsOf: ({ tensors }) => tensors,
+  isUnchanged: ({ replaced }) => replaced.size === 0,
+  weightsOf: (model) => model.constants(),
   nodesOf: ({ operatorCount }) => operatorCount,
   describe: describeOpenvino,
-  planModel: plan as never,
+  planModel,
 }

@@ -1,10 +1,18 @@
 /** An IR beside its tensors: what it is, and where the parts of its files are. */
 import { inspect } from 'node:util'
+import { TileworkError } from '../../errors.js'
 import { MODEL_FORMAT } from '../../formats/model_brand.js'
 import type { WalkedIr } from '../../formats/openvino/constants.js'
 import { FORMAT_NAME } from '../../formats/openvino/schema.js'
 import { OpenvinoTensors } from '../../formats/openvino/tensor_list.js'
+import { mapTensors, type Tensors } from '../../formats/tensor_list.js'
+import { checkTensor } from '../../tensor/check_tensor.js'
+import { isPlain } from '../../tensor/plain_storage.js'
+import { reorder } from '../../tensor/reorder.js'
+import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import { withName } from '../../tensor/with_name.js'
 import { uncloneable } from '../../uncloneable.js'
+import { valueText } from '../../value_text.js'
 import type { OpenvinoPort, OpenvinoSummary } from './summary.js'
 
 const UNCLONEABLE = uncloneable('an OpenVINO model; send its path or bytes instead')
@@ -27,6 +35,8 @@ export class OpenvinoModel {
   readonly tensors: OpenvinoTensors
   /** @internal */
   readonly files: WalkedIr
+  /** @internal New values by the name of the constant. */
+  readonly replaced = new Map<string, Tensor>()
 
   /** @internal */
   constructor(files: WalkedIr, summary: OpenvinoSummary) {
@@ -41,6 +51,33 @@ export class OpenvinoModel {
     this.tensors = new OpenvinoTensors(files.constants, files.weights)
   }
 
+  /**
+   * Replaces the values of a constant. They are written when the model is saved; `file.tensors` keeps listing the file as it was
+   * opened. Values of `u1`, `u3`, `u6` and `nf4` are given in the dtype in which they are read.
+   *
+   * @param name - of the constant, as in `file.tensors`
+   * @param values - a tensor of its dtype and shape, in any layout
+   * @throws TileworkError ERR_ARGUMENT for an unknown name, and for another dtype or shape: the layers around it would not fit
+   */
+  replaceConstant(name: string, values: Tensor): void {
+    const old = this.tensors.get(name)
+    if (!old) throw new TileworkError('ERR_ARGUMENT', `The model has no constant ${valueText(name)}.`)
+    const given = checkTensor(values, 'replaceConstant')
+    if (given.kind !== old.kind || given.dtype !== old.dtype || String(given.shape) !== String(old.shape)) {
+      const message = `The constant ${valueText(name)} is ${kindOf(old)}; ${kindOf(given)} was given.`
+      throw new TileworkError('ERR_ARGUMENT', message)
+    }
+    this.replaced.set(name, given.kind === 'dense' ? inRows(given) : given)
+  }
+
+  /** @internal The constants as they are now. */
+  constants(): Tensors<Tensor> {
+    if (this.replaced.size === 0) return this.tensors
+    return mapTensors(this.tensors, (tensor) =>
+      withName(this.replaced.get(tensor.name) ?? tensor, tensor.name),
+    )
+  }
+
   /** @internal Names the format without loading it. */
   get [MODEL_FORMAT](): 'openvino' {
     return FORMAT_NAME
@@ -49,4 +86,12 @@ export class OpenvinoModel {
   [inspect.custom](): string {
     return `OpenvinoModel ${JSON.stringify(this.name)} version ${this.version}, ${this.layerCount} layers`
   }
+}
+
+function kindOf({ kind, dtype, shape }: Tensor): string {
+  return `${kind === 'dense' ? '' : `${kind} `}${dtype} [${shape.join(', ')}]`
+}
+
+function inRows(tensor: DenseTensor): DenseTensor {
+  return isPlain(tensor.storage) ? tensor : reorder(tensor, 'row_major')
 }

@@ -6,7 +6,6 @@
 
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
-import { append } from '../../../long_lists.js'
 import { checkModel } from '../../../models/onnx/document/check_model.js'
 import { usedNames } from '../../../models/onnx/document/node_names.js'
 import { sortedNodes } from '../../../models/onnx/document/node_order.js'
@@ -389,10 +388,7 @@ class Conversion {
     const outputs = named.map(({ name, entry }) => ({ name, operand: entry!.operand }))
     try {
       const nodes = chooseOutputs(this.#builder, outputs, this.#report)
-      append(
-        this.#refused,
-        floatNodes(this.#builder, (node) => this.#originOf(node)),
-      )
+      this.#refused.push(...floatNodes(this.#builder, (node) => this.#originOf(node)))
       return nodes
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

@@ -1,8 +1,8 @@
 /** Makes tensors from messages of a model, as the model is now. */
-import { inspect } from 'node:util'
 import { TileworkError } from '../../../errors.js'
 import { AbsentTensor } from '../../../tensor/absent.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import { withName } from '../../../tensor/with_name.js'
 import { FileFault } from '../../file_fault.js'
 import { Report } from '../../report.js'
 import type { Message, MessageField } from '../protobuf/message.js'
@@ -21,21 +21,6 @@ import { entryOf, makeTensor } from './tensor_list.js'
 export function tensorOfField(field: MessageField): Tensor {
   if (field.kind === 'tensor') return withName(field.tensor, field.name)
   return tensorOfMessage(field)
-}
-
-/** A view of a new tensor under its name in the graph. The tensor belongs to the caller and is not changed. */
-function withName(tensor: Tensor, name: string): Tensor {
-  if (tensor.name === name) return tensor
-  return new Proxy(tensor, {
-    get(target, key, proxy) {
-      if (key === 'name') return name
-      const value: unknown = Reflect.get(target, key)
-      if (typeof value !== 'function') return value
-      // Other methods may use private fields, which the proxy does not have.
-      const isDescription = key === 'toJSON' || key === inspect.custom
-      return value.bind(isDescription ? proxy : target)
-    },
-  })
 }
 
 /** @throws TileworkError as `tensorOfField` */

@@ -5,7 +5,6 @@ import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
 import { valueText } from '../../../value_text.js'
 import type { CodeType } from './int8_parameters.js'
 import { refuseOption } from './refuse_option.js'
-import type { OpsetOptions } from './require_opset.js'
 import { STATIC_RULES } from './static_rules.js'
 
 /** The least and greatest number that a value takes. */
@@ -25,7 +24,7 @@ export interface QuantizableOptions {
   readonly exclude?: readonly string[]
 }
 
-export interface QuantizeStaticOptions extends QuantizableOptions, OpsetOptions {
+export interface QuantizeStaticOptions extends QuantizableOptions {
   /**
    * Ranges of values, as `calibrate` gives them; those that `quantizableValues` names are needed. The JSON of onnxruntime's
    * calibration cache is taken, too.
@@ -50,7 +49,6 @@ export interface StaticSettings {
   readonly reduceRange: boolean
   readonly ops: ReadonlySet<string>
   readonly excludes: ReadonlySet<string>
-  readonly raiseOpset: boolean
   readonly signal: AbortSignal | undefined
 }
 
@@ -62,7 +60,6 @@ const NAMES = [
   'reduceRange',
   'ops',
   'exclude',
-  'raiseOpset',
   'signal',
 ] as const
 
@@ -74,8 +71,7 @@ export function checkStaticOptions(options: QuantizeStaticOptions): StaticSettin
   for (const [name, value] of Object.entries({ activationType, weightType })) {
     if (value !== 'int8' && value !== 'uint8') refuse(name, value, 'int8 or uint8')
   }
-  const { raiseOpset = false } = given
-  for (const [name, value] of Object.entries({ perChannel, reduceRange, raiseOpset })) {
+  for (const [name, value] of Object.entries({ perChannel, reduceRange })) {
     if (typeof value !== 'boolean') refuse(name, value, 'true or false')
   }
   return {
@@ -85,7 +81,6 @@ export function checkStaticOptions(options: QuantizeStaticOptions): StaticSettin
     weightType,
     perChannel,
     reduceRange,
-    raiseOpset,
     signal: given.signal,
   }
 }

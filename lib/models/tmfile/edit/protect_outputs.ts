@@ -4,7 +4,6 @@
  */
 
 import type { TmfileGraph, TmfileNode, TmfileTensor } from '../../../formats/tmfile/types.js'
-import { append } from '../../../long_lists.js'
 import { linksOf } from '../document/lookup.js'
 import { operatorNode } from '../document/operator_node.js'
 
@@ -35,7 +34,7 @@ export function deadNodes(graph: TmfileGraph, needed: ReadonlySet<TmfileNode>): 
     for (const node of links.get(tensor)?.consumers ?? []) {
       if (needed.has(node) || dead.has(node)) continue
       dead.add(node)
-      append(open, node.outputs)
+      open.push(...node.outputs)
     }
   }
   return dead
