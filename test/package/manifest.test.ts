@@ -95,7 +95,6 @@ describe('package.json', () => {
   test('needs few packages at run time', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual([
       '@streamparser/json',
-      'cli-progress',
       'commander',
       'node-gyp-build',
       'picocolors',

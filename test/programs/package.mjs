@@ -42,6 +42,7 @@ try {
     run(bin('attw'), ['--profile', 'node16', '--no-emoji', tarball], { cwd: work })
   })
   await step('it installs without compiler, cmake and install scripts', () => install(tarball))
+  await step('the packages of the Docker image fit together', () => resolveImage(tarball))
   await step('import and require give the same working module', useAsModule)
   await step('its types compile in both kinds of module', compileTypes)
   await step('the command line works', useCommandLine)
@@ -73,6 +74,28 @@ function checkContent(tarball) {
     assert.ok(files.includes(`package/${file}`), `${file} is missing`)
   }
   assert.equal(files.filter((file) => file.endsWith('.node')).length, shippedBinaries().length)
+}
+
+/** What the Dockerfile installs, without its download: ranges that contradict each other are an error of npm. */
+function resolveImage(tarball) {
+  const file = readFileSync(join(ROOT, 'deploy', 'Dockerfile'), 'utf8')
+  const packages = file.match(/npm install --omit=dev[^&]*/)[0].match(/\S+@[\^~]\S+/g)
+  const folder = join(work, 'image')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
+  const flags = ['--package-lock-only', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund']
+  run('npm', ['install', ...flags, tarball, ...packages], { cwd: folder })
+  const { packages: locked } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'))
+  const { devDependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  // Pixels of images are no work of a worker.
+  const needed = Object.keys(peerDependencies).filter((name) => name !== 'sharp')
+  assert.deepEqual(packages.map((each) => each.slice(0, each.lastIndexOf('@'))).sort(), needed.sort())
+  for (const name of needed) {
+    assert.ok(locked[`node_modules/${name}`], `${name} is not installed`)
+    const range = devDependencies[name]
+    if (range !== undefined)
+      assert.ok(packages.includes(`${name}@${range}`), `${name} is not tested as ${range}`)
+  }
 }
 
 function install(tarball) {
