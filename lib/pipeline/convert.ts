@@ -333,8 +333,15 @@ function refuseToDropGraph(file: OpenFile): void {
   if (nodes === 0) return
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `${labelOf(file)} is a model of ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, which changed tensors no longer fit. Write its weights without the graph by the option weightsOnly, or select tensors with the option tensors.`,
+    `${labelOf(file)} is a model of ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, which changed tensors no longer fit.${compressAdvice(file)} Write its weights without the graph by the option weightsOnly, or select tensors with the option tensors.`,
   )
+}
+
+/** A type for the weights is often asked for by who wants a smaller model. */
+function compressAdvice({ onnx }: OpenFile): string {
+  return onnx === undefined
+    ? ''
+    : ' To make the model smaller, compress it: toFloat16 and the quantizers of tilework/onnx.'
 }
 
 function nodesOf({ onnx, tmfile }: OpenFile): number {

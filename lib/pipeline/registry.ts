@@ -2,6 +2,7 @@
  * The file formats of tilework. A new format needs its folder and one line in `FORMATS`. The entry of a format is always loaded;
  * its implementation is loaded when the first file of the format is read or written.
  */
+
 import { extname } from 'node:path'
 import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
@@ -17,6 +18,7 @@ import { tfliteEntry } from '../formats/tflite/entry.js'
 import { onnxEntry } from '../models/onnx/entry.js'
 import { openvinoEntry } from '../models/openvino/entry.js'
 import { tmfileEntry } from '../models/tmfile/entry.js'
+import { nearestText } from '../nearest_names.js'
 import type { AnyTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
@@ -124,7 +126,7 @@ export function checkTarget(
   const known = writtenFormats().flatMap(({ extensions }) => extensions)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${path} has the unknown extension "${extension}"; expected one of: ${known.join(', ')}. For another name set the option format.`,
+    `${path} has the unknown extension "${extension}"${nearestText(extension, known, `; expected one of: ${known.join(', ')}`)} For another name set the option format.`,
   )
 }
 

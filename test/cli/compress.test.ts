@@ -16,6 +16,16 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
+it.each([
+  ['f16', 'fp16'],
+  ['int4', 'q4'],
+])('--to %s is %s', async (alias, to) => {
+  const plan = async (name: string) => (await runCli(['compress', MODEL, '--to', name, '--dry-run'])).stdout
+  expect(await plan(alias)).toBe(await plan(to))
+  const { code, stderr } = await runCli(['compress', MODEL, '--to', `${to}x`, '--dry-run'])
+  expect({ code, stderr }).toEqual({ code: 64, stderr: expect.stringContaining(`did you mean "${to}"`) })
+})
+
 it('writes several targets under the names that transformers.js looks for', async () => {
   const all = 'fp16,q8,int8,uint8,q4,q4f16,bnb4,qdq'
   const { code, stdout } = await runCli([

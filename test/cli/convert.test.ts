@@ -70,14 +70,14 @@ describe('convert', () => {
   it('writes the digits of the layout, and its printed command undoes it', async () => {
     const output = inFolder('blocked.btf')
     const { code, stdout, stderr } = await runCli(['convert', IMAGE, output, '--layout', 'b_fs_yx_fsv16'])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: `Wrote ${output}: 1 tensor, 8.82 KiB.\n` })
     const back = inFolder('blocked.back.btf')
     const tail = ['--from-layout', 'b_fs_yx_fsv16', '--shape', '2,19,5,7', '--tensor', '#0']
     expect(stdout).toBe(`${shellQuote(['tilework', 'convert', output, back, ...tail])}\n`)
     expect((await storedIn(output))[0]!.shape).toEqual([2, 2, 5, 7, 16])
 
     const args = stdout.trim().replace(/['"]/g, '').split(' ').slice(1)
-    expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await runCli([...args, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(readFileSync(back)).toEqual(readFileSync(IMAGE))
   })
 
@@ -282,7 +282,14 @@ describe('convert', () => {
     // A reserved byte of the record: safe to read, but against the rules.
     bytes[Number(bytes.readBigUInt64LE(8)) + 12] = 1
     writeFileSync(deviating, bytes)
-    const { code, stderr } = await runCli(['convert', deviating, inFolder('kept_bytes.btf'), '--tensor', '0'])
+    const { code, stderr } = await runCli([
+      'convert',
+      deviating,
+      inFolder('kept_bytes.btf'),
+      '--tensor',
+      '0',
+      '--quiet',
+    ])
     expect(code).toBe(0)
     expect(stderr).toMatch(/^tilework: .*deviating\.btf: [A-Z_]+: .+\n$/)
     const report = await runJson<{ findings: object[] }>(['convert', deviating, inFolder('kept_bytes.btf')])
@@ -343,7 +350,7 @@ describe('convert', () => {
 
   it('names an undo file without commands', async () => {
     const undo = inFolder('undo.sh')
-    const args = ['convert', IMAGE, inFolder('half.npz'), '--dtype', 'float16', '--undo', undo]
+    const args = ['convert', IMAGE, inFolder('half.npz'), '--dtype', 'float16', '--undo', undo, '--quiet']
     const note = `tilework: ${undo} is empty: there is no change of layout that needs an undo command.\n`
     expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: note })
     expect(readFileSync(undo, 'utf8')).toBe('')

@@ -1,5 +1,6 @@
 /** `tilework convert`: names of outputs, and what is checked before the input is opened. */
-import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { convert, open, save, tensor } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/onnx.js'
@@ -13,14 +14,25 @@ const VALUES = tensor(Float32Array.of(1, 2, 3), { name: 'w' })
 
 beforeAll(() => save(INPUT, [VALUES]))
 
+it('a folder as input names the pattern for its files', async () => {
+  const folder = inFolder('shapes')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'notes.txt'), '')
+  writeFileSync(join(folder, 'a.npz'), '')
+  const { code, stderr } = await runCli(['convert', folder, inFolder('out')])
+  expect(code).toBe(64)
+  expect(stderr).toContain(`tilework convert '${folder}/**/*.npz' --out-dir ${inFolder('out')}`)
+  expect((await runCli(['inspect', folder])).stderr).toContain(`${folder} is a folder; name a file in it.`)
+})
+
 describe('the extension of an output', () => {
   it('is refused where it is unknown, with the extensions that are known', async () => {
     const output = inFolder('out.safetensor')
     const { code, stderr } = await runCli(['convert', INPUT, output])
     expect(code).toBe(64)
-    expect(stderr).toContain(
-      'unknown extension ".safetensor"; expected one of: .npy, .npz, .gguf, .safetensors,',
-    )
+    expect(stderr).toContain('unknown extension ".safetensor"; did you mean ".safetensors" or ')
+    const { stderr: other } = await runCli(['convert', INPUT, inFolder('out.q')])
+    expect(other).toContain('unknown extension ".q"; expected one of: .npy, .npz, .gguf, .safetensors,')
     expect(stderr).not.toContain('.tflite')
     expect(stderr).toContain('For another name set --format.')
     expect(existsSync(output)).toBe(false)
@@ -85,7 +97,7 @@ describe('the graph of a model', () => {
 
   it.each(['onnx', 'safetensors', 'npz'])('is left out with --weights-only in %s', async (format) => {
     const output = inFolder(`half.${format}`)
-    const args = ['convert', MODEL, output, '--dtype', 'float16', '--weights-only']
+    const args = ['convert', MODEL, output, '--dtype', 'float16', '--weights-only', '--quiet']
     expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: '' })
     const file = await open(output)
     expect([...file.tensors].map(({ name, dtype, shape }) => ({ name, dtype, shape }))).toEqual([
@@ -110,14 +122,15 @@ describe('the graph of a model', () => {
   it('is reported where another format drops it, also for many files', async () => {
     const output = inFolder('weights.safetensors')
     const line = `tilework: ${MODEL} is a model of 1 node; ${output} holds its weights and not its graph.\n`
-    expect(await runCli(['convert', MODEL, output])).toEqual({ code: 0, stdout: '', stderr: line })
+    expect(await runCli(['convert', MODEL, output, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: line })
     expect((await convert(MODEL, output)).droppedNodes).toBe(1)
     const many = ['convert', MODEL, INPUT, '--out-dir', inFolder('many'), '--format', 'npz']
     const { stderr } = await runCli(many)
     const [first, sums] = stderr.split('\n')
     expect(first).toBe('tilework: 1 input was a model; its output holds the weights and not the graph.')
     expect(sums).toMatch(/^Wrote 2 files, .*; 0 skipped, 0 failed\.$/)
-    expect(await runCli(['convert', MODEL, inFolder('copy.onnx')])).toMatchObject({ code: 0, stderr: '' })
+    const copy = await runCli(['convert', MODEL, inFolder('copy.onnx')])
+    expect(copy).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Wrote .*copy\.onnx: .*\n$/) })
     const both = await runCli(['convert', MODEL, output, '--weights-only', '--tensor', 'w'])
     expect(both).toMatchObject({ code: 64, stderr: expect.stringContaining('both select tensors') })
   })
@@ -130,7 +143,7 @@ it('--undo takes the commands that are printed otherwise', async () => {
   const { stdout } = await runCli(args)
   expect(stdout).toMatch(/^tilework convert .*\n$/)
   const undo = inFolder('undo.sh')
-  expect(await runCli([...args, '--undo', undo])).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await runCli([...args, '--undo', undo, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
   expect(readFileSync(undo, 'utf8')).toBe(stdout)
   expect(await runCli([...args, '--undo', image])).toMatchObject({ code: 64 })
 })

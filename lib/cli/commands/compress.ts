@@ -1,4 +1,5 @@
 /** `tilework compress MODEL --to fp16|q8|…`: makes an ONNX model smaller, and reports what changed, what did not, and why. */
+
 import { mkdir, readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -123,15 +124,21 @@ function collect(value: string, before: readonly string[] = []): readonly string
   return [...before, value]
 }
 
+/** What other tools call these targets. */
+const TARGET_ALIASES: Readonly<Record<string, TargetName>> = {
+  f16: 'fp16',
+  float16: 'fp16',
+  half: 'fp16',
+  int4: 'q4',
+}
+
 /** Names separated by commas, or the option repeated. */
 function collectTarget(value: string, before: readonly TargetName[] = []): readonly TargetName[] {
-  const names = value.split(',')
+  const names = value.split(',').map((name) => TARGET_ALIASES[name] ?? name)
   const unknown = names.find((name) => !Object.hasOwn(TARGETS, name))
   if (unknown !== undefined) {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `--to "${unknown}" is unknown; it must be ${TARGET_NAMES.join(', ')}.`,
-    )
+    const advice = didYouMean(unknown, TARGET_NAMES, `; expected one of: ${TARGET_NAMES.join(', ')}.`)
+    throw new TileworkError('ERR_ARGUMENT', `--to "${unknown}" is unknown${advice}`)
   }
   return [...before, ...(names as TargetName[])]
 }

@@ -3,8 +3,8 @@
  * the command that undoes a change of layout, because the file format may not be able to store the layout.
  */
 import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, extname, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import {
   type ConvertResult,
@@ -120,6 +120,7 @@ export function addConvert(program: Command, terminal: Terminal, finish: (code: 
     .option('--undo <file>', 'write the commands that undo the conversion to this file')
     .option('--explain', 'also print how each tensor was computed: kernels, loops, threads and stores')
     .option('--json', 'print JSON')
+    .option('--quiet', 'do not say on stderr what was written')
     .addHelpText('after', EXAMPLES)
     .action(async (paths: string[], flags: ConvertFlags) => finish(await convert(paths, flags, terminal)))
 }
@@ -366,6 +367,7 @@ async function choosePaths(paths: readonly string[]): Promise<FilePaths> {
     const advice = 'name a file (./- for a file named -)'
     throw new TileworkError('ERR_ARGUMENT', `convert does not write to stdout; ${advice}.`)
   }
+  if (await isFolder(input)) throw await folderError(input, output)
   if (await isFolder(output)) {
     throw new TileworkError('ERR_ARGUMENT', `${output} is a folder; use --out-dir to write into it.`)
   }
@@ -380,6 +382,20 @@ async function refusePattern(input: string, output: string): Promise<void> {
   throw new TileworkError(
     'ERR_ARGUMENT',
     `${input} is a pattern and not a file; patterns need --out-dir: ${command}`,
+  )
+}
+
+/** What a folder of tensors has most likely. */
+const TENSOR_FILES = ['.safetensors', '.onnx', '.npy', '.npz', '.gguf', '.pt', '.bin', '.btf', '.tmfile']
+
+async function folderError(folder: string, output: string): Promise<TileworkError> {
+  const extensions = (await readdir(folder).catch(() => [])).map((name) => extname(name))
+  const known = TENSOR_FILES.find((extension) => extensions.includes(extension))
+  const pattern = `${folder.replace(/\/+$/, '')}/**/*${known ?? '.safetensors'}`
+  const command = shellQuote(['tilework', 'convert', pattern, '--out-dir', output])
+  return new TileworkError(
+    'ERR_ARGUMENT',
+    `${folder} is a folder; a pattern names the files in it: ${command}`,
   )
 }
 
@@ -419,10 +435,10 @@ function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): 
     const line = `${input} is a model of ${nodes}; ${output} holds its weights and not its graph.`
     stderr.write(`tilework: ${printable(line)}\n`)
   }
-  if (stderrIsTerminal) {
+  if (!flags.quiet) {
     const what = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`
     const where = file ? ` To undo it: ${printable(file.path)}` : ' To undo it:'
-    stderr.write(`Wrote ${printable(output)}: ${what}.${undo.length > 0 ? where : ''}\n`)
+    stderr.write(`Wrote ${printable(output)}: ${what}.${undo.length > 0 && stderrIsTerminal ? where : ''}\n`)
   }
   for (const { text } of explanations) {
     for (const line of text.split('\n')) stdout.write(`${printable(line)}\n`)

@@ -274,7 +274,7 @@ class ManyReport {
       this.#print(`Stopped at a failure; ${formatCount(left, 'file')} not started. --keep-going continues.`)
     }
     // Printed without a terminal too, for the logs of nightly runs. With --json the summary is on stdout.
-    if (stderrIsTerminal || !this.#flags.json) {
+    if (!this.#flags.quiet && (stderrIsTerminal || !this.#flags.json)) {
       const others = `${skipped} skipped, ${failed} failed`
       stderr.write(`Wrote ${formatCount(written, 'file')}, ${formatBytes(byteLength)}; ${others}.\n`)
     }

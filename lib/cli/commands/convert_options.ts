@@ -67,6 +67,8 @@ export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice, Partia
   /** Path of the file to which the undo commands are written. */
   readonly undo?: string
   readonly json?: boolean
+  /** Says nothing of what was written. */
+  readonly quiet?: boolean
   /** For a single file only. */
   readonly explain?: boolean
 }

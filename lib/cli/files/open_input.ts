@@ -1,4 +1,5 @@
 /** Opens the input of a command; a failure is marked, because message and exit code depend on it. */
+import { statSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
 import {
@@ -94,8 +95,16 @@ export async function openInput(
   try {
     return await open(inputOf(path, terminal), readChoice(choice))
   } catch (error) {
-    throw inputError(error, path)
+    throw inputError(isFolder(path) ? folderError(path) : error, path)
   }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function folderError(path: string): TileworkError {
+  return new TileworkError('ERR_IO', `${path} is a folder; name a file in it.`)
 }
 
 /** Marks an error of `open` as an InputError. */

@@ -7,6 +7,10 @@ const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = 
   [/ with the option tensors\.$/, " with --tensor NAME or --tensor '#INDEX'."],
   [/; set base to a folder above both to keep their paths\.$/, '; --base DIR keeps their paths below DIR.'],
   [/ with the option nul\.$/, ' with --null.'],
+  [
+    / compress it: toFloat16 and the quantizers of tilework\/onnx\./,
+    ' use tilework compress MODEL --to fp16, or int8, q4 and others.',
+  ],
   [/ by the option weightsOnly, or select/, ' with --weights-only, or select'],
   [/; set the option format to one of: /, '; set --format to one of: '],
   [/; set it with setType\.$/, '; --set-type NAME=DTYPE:N,N,… declares it.'],
