@@ -1,6 +1,7 @@
 /** The known names nearest to a mistyped one, for the advice in an error. */
 import { readInput } from './caller_input.js'
 import { TileworkError } from './errors.js'
+import { least } from './long_lists.js'
 import { valueText } from './value_text.js'
 
 /** Longest name that is compared: the distance costs time in proportion to it, and hostile names are long. */
@@ -64,7 +65,8 @@ function distanceTo(candidate: string, wanted: string, limit: number): number {
   if (candidate === wanted) return SAME
   if (wanted.length > 1 && candidate.startsWith(wanted)) return 0
   if (Math.abs(candidate.length - wanted.length) > limit) return Number.POSITIVE_INFINITY
-  return editDistance(...withoutSharedEnds(wanted, candidate), limit)
+  const [one, other] = withoutSharedEnds(wanted, candidate)
+  return editDistance(one, other, limit)
 }
 
 /** Names of one model share long prefixes and suffixes, which cost time and change no distance. */
@@ -87,7 +89,7 @@ function editDistance(from: string, to: string, limit: number): number {
       next.push(Math.min(replaced, row[column]! + 1, next[column - 1]! + 1))
     }
     row = next
-    if (Math.min(...row) > limit) return Number.POSITIVE_INFINITY
+    if (least(row) > limit) return Number.POSITIVE_INFINITY
   }
   return row[to.length]!
 }

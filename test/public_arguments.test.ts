@@ -443,6 +443,14 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.toFloat16(given as never),
     args: () => [onnxEntry.OnnxModel.create()],
   },
+  toFloat32: {
+    run: async (options) => onnxEntry.toFloat32((await onnx()).onnx!, options as never),
+    args: () => [{ keepIo: ['x'], signal }],
+  },
+  'toFloat32 of': {
+    run: (given) => onnxEntry.toFloat32(given as never),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
   quantizeDynamic: {
     run: async (options) => onnxEntry.quantizeDynamic((await onnx()).onnx!, options as never),
     args: () => [

@@ -78,6 +78,7 @@ function missingFolderError(path: string, cause: unknown): TileworkError | undef
 
 /** The addon writes temporary files beside the file that a link leads to. */
 function requireTemporaries(path: string): void {
+  // biome-ignore lint/plugin: the file and a fixed number of temporary names
   if (hasPermissions()) requirePermission('fs.write', ...native().outputPaths(path))
 }
 

@@ -3,6 +3,8 @@
  * On the left is the tensor with the offset in each cell; on the right is its memory, or one block of it, with the
  * coordinates in each cell. An element has the same colour in both.
  */
+
+import { append, greatest } from '../long_lists.js'
 import { orderFor } from './describe.js'
 import { checkDrawing, type DrawOptions } from './draw_options.js'
 import { hasAnyRank, type Layout } from './layout.js'
@@ -131,7 +133,7 @@ function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions)
     return drawn
   })
   const bottom = top + Math.max(tensor.height, memoryHeight) + 24
-  const memoryWidth = Math.max(LEGEND_WIDTH, ...memories.map(({ width }) => width))
+  const memoryWidth = Math.max(LEGEND_WIDTH, greatest(memories.map(({ width }) => width)))
   const inside = Math.max(memoryLeft - MARGIN + memoryWidth, overview.width)
   const legend = drawLegend(layout, options, pictures, bottom, inside)
   const width = inside + 2 * MARGIN
@@ -184,26 +186,27 @@ function drawOverview(layout: Layout, { storage }: MemoryPicture, top: number): 
   const digits = overviewDigits(layout, storage)
   if (digits.length === 0) return { svg: [], width: 0, height: 0 }
   const svg = [text(MARGIN, top, `Overview: the digits ${digitsCaption(storage)}`, { size: 13, weight: 600 })]
-  const left = MARGIN + Math.max(...digits.map(({ name }) => name.length)) * 7.5 + 14
+  const left = MARGIN + greatest(digits.map(({ name }) => name.length)) * 7.5 + 14
   const chains = digits.map(({ radix, stride }, row) => {
     const labels = drawnValues(radix).map((value) => (value === 'gap' ? value : String(value)))
     return drawChain(labels, stride, left, top + 18 + row * OVERVIEW_ROW, 30)
   })
-  const meanings = left + Math.max(...chains.map(({ width }) => width)) + 24
+  const meanings = left + greatest(chains.map(({ width }) => width)) + 24
   digits.forEach(({ name, meaning }, row) => {
     const y = top + 18 + row * OVERVIEW_ROW + 14
-    svg.push(text(MARGIN, y, name, { size: 12, weight: 600 }), ...chains[row]!.svg)
+    svg.push(text(MARGIN, y, name, { size: 12, weight: 600 }))
+    append(svg, chains[row]!.svg)
     svg.push(text(meanings, y, meaning, { size: 12 }))
   })
   let y = top + 18 + digits.length * OVERVIEW_ROW
-  let width = meanings - MARGIN + Math.max(...digits.map(({ meaning }) => meaning.length)) * CHARACTER
+  let width = meanings - MARGIN + greatest(digits.map(({ meaning }) => meaning.length)) * CHARACTER
   const links = blockChain(layout, storage)
   if (links.length > 0) {
     const { count, slots, noun } = blocksOf(storage)
     const words = `${count} ${noun}s of ${slots} slots in memory, each with the offset of its first slot`
     svg.push(text(MARGIN, y + 20, words, { size: 13, weight: 600 }))
     const labels = links.map((link) => (link === 'gap' ? link : `${link.offset}: ${link.label}`))
-    const longest = Math.max(...labels.map((label) => label.length))
+    const longest = greatest(labels.map((label) => label.length))
     const chain = drawChain(
       labels,
       slots,
@@ -212,7 +215,7 @@ function drawOverview(layout: Layout, { storage }: MemoryPicture, top: number): 
       longest * CHARACTER + 14,
       MEMORY_WIDTH + TENSOR_WIDTH,
     )
-    svg.push(...chain.svg)
+    append(svg, chain.svg)
     width = Math.max(width, chain.width)
     y += 32 + chain.height
   }
@@ -299,7 +302,7 @@ function drawTensor(picture: MemoryPicture, left: number, top: number): Drawn {
   for (let slice = 0; slice < shown; slice++) {
     const x = left + (slice % across) * (grid.width + SLICE_GAP)
     const y = top + Math.floor(slice / across) * grid.height
-    svg.push(...drawSlice(picture, grid, sliceCoordinate(extents, grid.sliceAxes, slice), x, y))
+    append(svg, drawSlice(picture, grid, sliceCoordinate(extents, grid.sliceAxes, slice), x, y))
   }
   const height = Math.ceil(shown / across) * grid.height
   if (shown === grid.slices && grid.rows === grid.allRows && grid.columns === grid.allColumns) {
@@ -435,7 +438,7 @@ function drawMemory(picture: MemoryPicture, left: number, top: number): Drawn {
   let y = top
   for (const group of picture.groups) {
     const drawn = drawGroup(group, picture, columns, y)
-    svg.push(...drawn.svg)
+    append(svg, drawn.svg)
     y += drawn.height + 8
   }
   if (picture.omittedSlots > 0) {
@@ -459,7 +462,7 @@ interface MemoryColumns {
 
 function memoryColumns(picture: MemoryPicture, left: number): MemoryColumns {
   const rows = picture.groups.flatMap((group) => group.rows)
-  const sharedWidth = Math.max(...rows.map((row) => row.shared.length)) * CHARACTER
+  const sharedWidth = greatest(rows.map((row) => row.shared.length)) * CHARACTER
   const offsetsEnd = left + String(rows.at(-1)!.offset).length * CHARACTER + 8
   const cellsLeft = offsetsEnd + (sharedWidth === 0 ? 0 : sharedWidth + 10) + 8
   const cellSize = cellWidth(picture.labelLength)
@@ -485,7 +488,7 @@ function drawGroup(
     const rowTop = top + (hasTitle ? 22 : 6) + position * (CELL_HEIGHT + 2)
     svg.push(text(offsetsEnd, rowTop + 15, String(row.offset), { size: 10, fill: FAINT, anchor: 'end' }))
     svg.push(text(offsetsEnd + 10, rowTop + 15, row.shared, { size: 10 }))
-    svg.push(...drawRow(row, picture, cellsLeft, rowTop, columns.cellWidth))
+    append(svg, drawRow(row, picture, cellsLeft, rowTop, columns.cellWidth))
   })
   return { svg, height }
 }
@@ -547,7 +550,10 @@ function drawLegend(
     y += 25
   }
   const lines = sentences.flatMap((sentence) => wrap(sentence, Math.floor(width / 6)))
-  svg.push(...lines.map((line, position) => text(MARGIN, y + position * 19, line, { size: 12 })))
+  append(
+    svg,
+    lines.map((line, position) => text(MARGIN, y + position * 19, line, { size: 12 })),
+  )
   return { svg, width, height: y - top + lines.length * 19 }
 }
 

@@ -2,6 +2,8 @@
  * Draws a layout for the terminal: an overview of the digits of the offset and of the block order; then the whole memory if it is
  * small, or one block of it, one row of slots per line; then sentences that explain it.
  */
+
+import { greatest } from '../long_lists.js'
 import { orderFor } from './describe.js'
 import { checkDrawing, type DrawOptions } from './draw_options.js'
 import { type DrawnStorage, drawnStorage } from './drawn_storage.js'
@@ -140,9 +142,9 @@ function headLines(
 function overviewLines(layout: Layout, storage: DrawnStorage, width: number): string[] {
   const digits = overviewDigits(layout, storage)
   if (digits.length === 0) return []
-  const nameWidth = Math.max(...digits.map(({ name }) => name.length))
+  const nameWidth = greatest(digits.map(({ name }) => name.length))
   const chains = digits.map((digit) => valueChain(digit))
-  const chainWidth = Math.max(...chains.map((chain) => chain.length))
+  const chainWidth = greatest(chains.map((chain) => chain.length))
   const lines = digits.flatMap(({ name, meaning }, position) => {
     const line = `  ${name.padEnd(nameWidth)}  ${chains[position]!.padEnd(chainWidth)}`
     const isShort = line.length + 3 + meaning.length <= width
@@ -189,8 +191,8 @@ function wrapWords(words: readonly string[], width: number): string[] {
 
 function memoryLines(picture: MemoryPicture, gap: number, color: boolean): string[] {
   const rows = picture.groups.flatMap((group) => group.rows)
-  const offsetWidth = Math.max(...rows.map((row) => String(row.offset).length))
-  const sharedWidth = Math.max(...rows.map((row) => row.shared.length))
+  const offsetWidth = greatest(rows.map((row) => String(row.offset).length))
+  const sharedWidth = greatest(rows.map((row) => row.shared.length))
   const lines = picture.groups.flatMap((group, position) => [
     ...(group.title === ''
       ? []

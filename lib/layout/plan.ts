@@ -14,6 +14,7 @@ import type { DeviceChoice } from '../device/devices.js'
 import { type ElementStep, isScaling } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, type DtypeName, isMovable, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
+import { greatest } from '../long_lists.js'
 import { native } from '../native/addon.js'
 import type { NativeExplanation, NativePlanDescription, NativeReorderPlan } from '../native/types.js'
 import { uncloneable } from '../uncloneable.js'
@@ -290,7 +291,7 @@ function slotsOf({ side }: LayoutStorage, axis: number): number {
   const counts = side.pieces.map(({ digits }) =>
     digits.reduce((slots, { axes, radix }) => (axes.includes(axis) ? slots * radix : slots), 1),
   )
-  return Math.max(...counts)
+  return greatest(counts)
 }
 
 /** A copy of the options, each read once. */

@@ -254,7 +254,14 @@ async function convertOpen(file: OpenFile, output: Output, options: ConvertOptio
   if (staysWhole && isRetyped && !isReordered && !options.quantize && !options.quantizeTo && file.tmfile) {
     return convertModel(file, file.tmfile, output, options)
   }
-  if (staysWhole && isRetyped && !isReordered && !options.quantize && file.onnx && isHalf(options.dtype)) {
+  if (
+    staysWhole &&
+    isRetyped &&
+    !isReordered &&
+    !options.quantize &&
+    file.onnx &&
+    isModelFloat(options.dtype)
+  ) {
     return convertOnnx(file, file.onnx, output, options, options.dtype)
   }
   const isUnchanged = staysWhole && !isReordered && !isRetyped
@@ -400,17 +407,18 @@ async function convertToModel(
   return { format, byteLength, tensors: summarizeTensors(weights), ...unchanged, graph: report }
 }
 
-/** Converts a model to float16 or bfloat16 and keeps its graph; see `toFloat16`. The open file does not change. */
+/** Converts the float type of a model and keeps its graph; see `toFloat16` and `toFloat32`. The open file does not change. */
 async function convertOnnx(
   file: OpenFile,
   original: OnnxModel,
   output: Output,
   options: ConvertOptions,
-  dtype: 'float16' | 'bfloat16',
+  dtype: ModelFloat,
 ): Promise<ConvertResult> {
-  const { toFloat16 } = await import('../models/onnx/index.js')
+  const { toFloat16, toFloat32 } = await import('../models/onnx/index.js')
   const model = original.copy()
-  await toFloat16(model, { dtype, ...(options.signal && { signal: options.signal }) })
+  const signal = options.signal && { signal: options.signal }
+  await (dtype === 'float32' ? toFloat32(model, { ...signal }) : toFloat16(model, { dtype, ...signal }))
   const byteLength = await write(output, model, 'onnx', options)
   const tensors = summarizeTensors(model.graph.initializers())
   return {
@@ -424,8 +432,11 @@ async function convertOnnx(
   }
 }
 
-function isHalf(dtype: DtypeName | BlockDtype | undefined): dtype is 'float16' | 'bfloat16' {
-  return dtype !== undefined && ['float16', 'bfloat16'].includes(resolveElementType(dtype))
+/** Float types that the whole graph of a model may have. */
+type ModelFloat = 'float32' | 'float16' | 'bfloat16'
+
+function isModelFloat(dtype: DtypeName | BlockDtype | undefined): dtype is ModelFloat {
+  return dtype !== undefined && ['float32', 'float16', 'bfloat16'].includes(resolveElementType(dtype))
 }
 
 /** Dtypes of weights that a cast of a tmfile changes. */

@@ -5,6 +5,7 @@ import { checkOptions } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { DTYPES, type DtypeName } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
+import { append } from '../long_lists.js'
 import { native } from '../native/addon.js'
 import { cast } from '../tensor/cast.js'
 import { asStored } from '../tensor/dense.js'
@@ -82,7 +83,7 @@ export async function quantizeTensors(
         `The file has a tensor ${JSON.stringify(tensor.name + taken)}; quantizeTo needs this name.`,
       )
     }
-    results.push(...(await quantizeTensor(tensor, quantization, signal)))
+    append(results, await quantizeTensor(tensor, quantization, signal))
   }
   return results
 }

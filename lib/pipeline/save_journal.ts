@@ -125,7 +125,7 @@ class Naming {
   }
 
   async #namesFrom(parts: readonly string[], depth: number): Promise<boolean | undefined> {
-    const folder = join(dirname(this.#path), ...parts.slice(0, depth))
+    const folder = join(dirname(this.#path), parts.slice(0, depth).join('/'))
     let keys = this.#keys.get(folder)
     if (!keys) {
       keys = this.#keysIn(folder, depth === 0)

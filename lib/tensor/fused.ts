@@ -93,8 +93,10 @@ export class FusedTensor extends StoredTensor {
 
   /** Without conversions the element is an element of the base, so it is read there. */
   override at(...index: readonly number[]): number | bigint | boolean {
+    // biome-ignore lint/plugin: an index has one number per axis, of which a shape has at most 255
     if (this.recipe.casts) return super.at(...index)
     checkIndex(this.shape, index)
+    // biome-ignore lint/plugin: as above
     return this.recipe.base.at(...indexInWhole(this.recipe.region, index))
   }
 

@@ -95,6 +95,7 @@ export async function compareValues(
   throwIfAborted(options.signal)
   const storages = [asStored(a), asStored(b)] as const
   return systemError.wrapAsync(storages[0].source.label ?? a.name, async () => {
+    // biome-ignore lint/plugin: a pair
     if (hasSameStorage(a, b) && (await haveEqualBytes(...storages, options))) return equalBits(a.size)
     const pair: Pair = { a: plainOf(a), b: plainOf(b) }
     const { absolute, relative } = options.tolerance

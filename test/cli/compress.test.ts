@@ -27,7 +27,7 @@ it.each([
 })
 
 it('writes several targets under the names that transformers.js looks for', async () => {
-  const all = 'fp16,q8,int8,uint8,q4,q4f16,bnb4,qdq'
+  const all = 'fp16,q8,int8,uint8,q4,q4f16,q2,q2f16,bnb4,qdq'
   const { code, stdout } = await runCli([
     'compress',
     MODEL,
@@ -38,7 +38,7 @@ it('writes several targets under the names that transformers.js looks for', asyn
   ])
   expect(code).toBe(0)
   expect(stdout.split('\n')[0]).toContain('as fp16,')
-  const suffixes = ['bnb4', 'fp16', 'int8', 'q4', 'q4f16', 'qdq', 'quantized', 'uint8']
+  const suffixes = ['bnb4', 'fp16', 'int8', 'q2', 'q2f16', 'q4', 'q4f16', 'qdq', 'quantized', 'uint8']
   const made = join(folder, 'new', 'onnx')
   expect(readdirSync(made).sort()).toEqual(suffixes.map((suffix) => `before_${suffix}.onnx`))
   for (const name of readdirSync(made)) {
@@ -229,4 +229,66 @@ it('draws no bar where every weight stays exact', async () => {
   const { stdout } = await runCli(['compress', path, '--to', 'fp16', '--sensitivity'])
   expect(stdout).toContain('exact')
   expect(stdout).toContain('full: 6.0 dB')
+})
+
+it('makes a float16 model a float32 one again, inputs and outputs too unless they are to stay', async () => {
+  const [half, full, kept] = ['half.onnx', 'full.onnx', 'kept.onnx'].map((name) => join(folder, name))
+  expect((await runCli(['compress', MODEL, '--to', 'fp16', '--no-keep-io', '-o', half!])).code).toBe(0)
+  const { code, stdout } = await runCli(['compress', half!, '--to', 'fp32', '-o', full!])
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^\S+ as fp32, \S+: weights .* \(200 %\)/)])
+  expect((await runCli(['compress', half!, '--to', 'fp32', '--keep-io', '-o', kept!])).code).toBe(0)
+  expect((await runCli(['convert', half!, join(folder, 'converted.onnx'), '--dtype', 'float32'])).code).toBe(
+    0,
+  )
+  const dtypes = await Promise.all(
+    [MODEL, full!, kept!, join(folder, 'converted.onnx')].map(async (path) => {
+      using file = await open(path)
+      const { graph } = file.onnx!
+      const weights = [...graph.initializers()].map(({ dtype }) => dtype).filter((each) => each !== 'int64')
+      return [
+        graph.nodes.length,
+        new Set(weights),
+        graph.outputs.map(({ type }) => (type as { dtype: string }).dtype),
+      ]
+    }),
+  )
+  const [before, after, ends, converted] = dtypes
+  expect(after).toEqual(before)
+  expect(converted).toEqual(before)
+  expect(ends).toEqual([Number(before![0]) + 1, before![1], ['float16']])
+  const { stderr } = await runCli(['compress', half!, '--to', 'fp32', '--sensitivity'])
+  expect(stderr).toContain('weights lose nothing as fp32')
+})
+
+it('raises the opset of a model where it is asked, and says so', async () => {
+  const path = join(folder, 'old.onnx')
+  const model = OnnxModel.create({ opset: 9 })
+  model.graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 32] })
+  model.graph.setInitializer('w', tensor(new Float32Array(512).fill(0.5), { shape: [32, 16] }))
+  model.graph.addNode({ opType: 'MatMul', inputs: ['x', 'w'], outputs: ['y'] })
+  model.graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [1, 16] })
+  await save(path, model)
+  const args = ['compress', path, '--to', 'q8']
+  const refused = await runCli([...args, '--dry-run'])
+  expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining('--opset auto')])
+  const raised = await runCli([...args, '--opset', 'auto', '-o', join(folder, 'raised.onnx')])
+  expect([raised.code, raised.stdout]).toEqual([0, expect.stringMatching(/^opset 9 converted to 11 first\n/)])
+  expect(await runJson([...args, '--opset', '17', '--dry-run'])).toMatchObject({ opset: { from: 9, to: 17 } })
+  const { code, stderr } = await runCli([...args, '--opset', '8', '--dry-run'])
+  expect([code, stderr]).toEqual([64, expect.stringContaining('cannot be converted down to 8')])
+  expect((await runCli([...args, '--opset', 'newest', '--dry-run'])).code).toBe(64)
+})
+
+it('takes 2 bits for --sensitivity of q2', async () => {
+  const worst = async (to: string): Promise<number> => {
+    const { errors } = await runJson<{ errors: { sqnr: number }[] }>([
+      'compress',
+      MODEL,
+      '--to',
+      to,
+      '--sensitivity',
+    ])
+    return errors[0]!.sqnr
+  }
+  expect((await worst('q4')) - (await worst('q2'))).toBeGreaterThan(6)
 })

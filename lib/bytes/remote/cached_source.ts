@@ -3,6 +3,8 @@
  * get growing read-ahead, and prefetch hints are loaded by parallel requests. Large reads are split into parallel requests that
  * bypass the cache.
  */
+
+import { append } from '../../long_lists.js'
 import { Allowance } from '../allowance.js'
 import { checkRange, checkReturned, closedError } from '../check_range.js'
 import type { ExpectedReads, ReadsAhead } from '../expected_reads.js'
@@ -192,7 +194,7 @@ export class CachedSource implements ByteSource, ReadsAhead {
       let behind = block + 1
       while (behind <= last && !this.#blocks.has(behind)) behind++
       const wanted = this.#load(block, behind, isSequential && behind > last)
-      blocks.push(...wanted.slice(0, behind - block))
+      append(blocks, wanted.slice(0, behind - block))
       block = behind
     }
     return blocks

@@ -33,6 +33,7 @@ const blocked = new BlockList()
 for (const [network, bits] of NOT_PUBLIC) blocked.addSubnet(network, bits, 'ipv4')
 for (const [network, bits] of NOT_PUBLIC_IPV6) blocked.addSubnet(network, bits, 'ipv6')
 const global = new BlockList()
+// biome-ignore lint/plugin: a pair
 global.addSubnet(...GLOBAL_UNICAST, 'ipv6')
 
 /** True for an address that every machine may reach; false also for text that is no address. */

@@ -13,14 +13,22 @@ import { startProgress } from '../text/progress.js'
 import type { Terminal } from '../text/terminal.js'
 import { errorTable } from './compress_errors.js'
 import { formatReport, type TargetReport } from './compress_report.js'
-import { compressTo, TARGET_NAMES, TARGETS, type TargetName, type TargetOptions } from './compress_targets.js'
+import {
+  compressTo,
+  TARGET_NAMES,
+  TARGETS,
+  type Target,
+  type TargetName,
+  type TargetOptions,
+} from './compress_targets.js'
 import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
 
 interface CompressChoice extends ReadChoice, OutputChoice {
   readonly to: readonly TargetName[]
   readonly output?: string
   readonly outDir?: string
-  readonly keepIo: boolean
+  readonly keepIo?: boolean
+  readonly opset?: number | 'auto'
   readonly blockOp?: readonly string[]
   readonly blockNode?: readonly string[]
   readonly blockSize?: number
@@ -51,13 +59,16 @@ Examples:
 
   fp16   float16; inputs and outputs stay float32      q4     weights of MatMul in blocks of 4 bits
   q8     8 bits, activations at run time               q4f16  q4, and float16 for the rest
-  int8   q8 with int8 weights                          bnb4   weights in blocks of 4 bits (NF4)
-  uint8  q8 with uint8 weights                         qdq    q4 with operators of ONNX alone
+  int8   q8 with int8 weights                          q2     weights of MatMul in blocks of 2 bits
+  uint8  q8 with uint8 weights                         q2f16  q2, and float16 for the rest
+  fp32   float16 and bfloat16 back to float32          bnb4   weights in blocks of 4 bits (NF4)
+                                                       qdq    q4 with operators of ONNX alone
 
 With --out-dir the file names are those that transformers.js expects: model_fp16.onnx, model_quantized.onnx, …
 The values of a model of 2 GiB or more are written to one file beside it: model_q4.onnx_data.
 --tidy finds weights in Constant nodes, and behind Identity, Transpose, Reshape and Cast; it stores equal weights once.
 --dry-run prints what would change, and what would not and why; it writes nothing.
+--opset auto converts a model of an earlier opset where a target needs a later one, and says so.
 --sensitivity prints the error of each weight, worst first, and writes nothing; --exclude skips such a node.
 --ranges makes qdq quantize activations, too: { "value": { "min": 0, "max": 1 } }, or onnxruntime's calibration cache.`
 
@@ -86,6 +97,12 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
       '--tidy',
       'first remove Identity and Dropout, fold Transpose and the like into weights, remove unused nodes',
     )
+    .addOption(
+      new Option(
+        '--opset <version>',
+        'convert the nodes to this opset first; auto: to the one that the target needs',
+      ).argParser(parseOpset),
+    )
     .option('--dry-run', 'print what would change, and write nothing')
     .option('--sensitivity', 'print the error of each weight, and write nothing')
     .option('--json', 'print JSON')
@@ -95,7 +112,8 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
 
 function addFloat16Options(command: Command): void {
   command
-    .option('--no-keep-io', 'convert inputs and outputs to float16, too')
+    .option('--keep-io', 'inputs and outputs keep their types; default for fp16, not for fp32')
+    .option('--no-keep-io', 'inputs and outputs get the type of the target')
     .option('--block-op <name>', 'operator that stays float32; may be repeated', collect)
     .option('--block-node <name>', 'node that stays float32; may be repeated', collect)
 }
@@ -141,6 +159,11 @@ function collectTarget(value: string, before: readonly TargetName[] = []): reado
     throw new TileworkError('ERR_ARGUMENT', `--to "${unknown}" is unknown${advice}`)
   }
   return [...before, ...(names as TargetName[])]
+}
+
+/** The library checks the range. */
+function parseOpset(text: string): number | 'auto' {
+  return text === 'auto' ? text : wholeNumber('--opset')(text)
 }
 
 function wholeNumber(flag: string): (text: string) => number {
@@ -221,9 +244,12 @@ async function printErrors(
   terminal: Terminal,
 ): Promise<void> {
   const { blockSize, asymmetric, perChannel, reduceRange } = choice
+  const { form, bits }: Target = TARGETS[to]
+  if (form === undefined) refuse(`--sensitivity: weights lose nothing as ${to}.`)
   const errors = await weightErrors(model, {
     // With ranges, qdq is static int8 quantization.
-    form: to === 'qdq' && choice.ranges !== undefined ? 'int8' : TARGETS[to].form,
+    form: to === 'qdq' && choice.ranges !== undefined ? 'int8' : form,
+    ...(bits !== undefined && { bits }),
     ...(blockSize !== undefined && { blockSize }),
     ...(asymmetric && { symmetric: false }),
     ...(perChannel && { perChannel }),
@@ -293,16 +319,20 @@ async function compressOne(
 
 function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions {
   const { keepIo, blockOp, blockNode, blockSize, asymmetric, accuracyLevel, gather } = choice
-  const { perChannel, reduceRange, exclude, values } = choice
+  const { perChannel, reduceRange, exclude, values, opset } = choice
+  const raise = opset === 'auto' ? { raiseOpset: true } : {}
   const eightBits = {
     ...(perChannel && { perChannel }),
     ...(reduceRange && { reduceRange }),
     ...(exclude && { exclude }),
+    ...raise,
     signal,
   }
   return {
+    ...(typeof opset === 'number' && { opset }),
+    float32: { ...(keepIo !== undefined && { keepIo }), signal },
     float16: {
-      keepIo,
+      ...(keepIo !== undefined && { keepIo }),
       ...((blockOp || blockNode) && { block: { ops: blockOp ?? [], nodes: blockNode ?? [] } }),
       signal,
     },
@@ -312,6 +342,7 @@ function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions 
       ...(accuracyLevel !== undefined && { accuracyLevel }),
       ...(gather && { gather }),
       ...(exclude && { nodes: { exclude } }),
+      ...raise,
       signal,
     },
     dynamic: eightBits,

@@ -22,12 +22,17 @@ export function formatReport(report: TargetReport, terminal: Terminal): string {
   const share = bytesBefore === 0 ? '' : ` (${Math.round((100 * bytesAfter) / bytesBefore)} %)`
   const line = `${printable(input)} as ${end}: weights ${formatBytes(bytesBefore)} → ${formatBytes(bytesAfter)}${share}\n`
   return (
+    opsetLine(report) +
     line +
     tidyLine(report) +
     unchangedLine(report) +
     stayLines(report) +
     (output === undefined ? weightTable(report, terminal) + nodeTable(report, terminal) : '')
   )
+}
+
+function opsetLine({ opset }: TargetReport): string {
+  return opset ? `opset ${opset.from} converted to ${opset.to} first\n` : ''
 }
 
 function tidyLine({ tidied = [] }: TargetReport): string {
@@ -39,7 +44,7 @@ function tidyLine({ tidied = [] }: TargetReport): string {
 function unchangedLine({ to, tidied, nodes, tensors }: TargetReport): string {
   if (tensors.length > 0 || nodes.some((node) => node.to !== undefined)) return ''
   const advice =
-    tidied || TARGETS[to].form === 'float16'
+    tidied || to === 'fp16' || to === 'fp32'
       ? ''
       : '; --tidy finds weights in Constant nodes, and behind Transpose and the like'
   const reason =

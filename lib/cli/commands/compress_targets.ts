@@ -6,12 +6,23 @@ import type {
   QuantizeStaticOptions,
   QuantizeWeightsOptions,
   ToFloat16Options,
+  ToFloat32Options,
   WeightErrorOptions,
 } from '../../onnx.js'
-import { quantizeDynamic, quantizeStatic, quantizeWeights, toFloat16 } from '../../onnx.js'
+import {
+  convertOpset,
+  quantizeDynamic,
+  quantizeStatic,
+  quantizeWeights,
+  toFloat16,
+  toFloat32,
+} from '../../onnx.js'
 
 /** Flags that change a target, as options of the library. */
 export interface TargetOptions {
+  /** Version of the operator set to which the model is converted first. */
+  readonly opset?: number
+  readonly float32: ToFloat32Options
   readonly float16: ToFloat16Options
   readonly weights: QuantizeWeightsOptions
   readonly dynamic: QuantizeDynamicOptions
@@ -21,18 +32,23 @@ export interface TargetOptions {
 
 type Step = (model: OnnxModel, options: TargetOptions) => Promise<CompressReport>
 
-interface Target {
+export interface Target {
   readonly suffix: string
-  /** Form of the quantized weights, for `--sensitivity`. */
-  readonly form: WeightErrorOptions['form']
+  /** Form of the quantized weights, for `--sensitivity`; absent where weights lose nothing. */
+  readonly form?: WeightErrorOptions['form']
+  /** Bits of blocks; default 4. */
+  readonly bits?: 2
   readonly steps: readonly Step[]
   /** What a model lacks if the target changes nothing; completes "the model has no …". */
   readonly wants: string
 }
 
+const FULL = 'float16 or bfloat16 value that can be float32'
 const HALF = 'float32 value that can be float16'
 const BLOCKS = 'MatMul with a float weight that is a matrix'
 const CODES = 'MatMul, Gemm, Conv, Gather or LSTM with a float32 weight'
+
+const full: Step = (model, { float32 }) => toFloat32(model, float32)
 
 const half: Step = (model, { float16 }) => toFloat16(model, float16)
 
@@ -51,12 +67,21 @@ const standard: Step = (model, options) =>
   options.static ? quantizeStatic(model, options.static) : blocks({ format: 'qdq' })(model, options)
 
 export const TARGETS = {
+  fp32: { suffix: '_fp32', wants: FULL, steps: [full] },
   fp16: { form: 'float16', suffix: '_fp16', wants: HALF, steps: [half] },
   q8: { form: 'int8', suffix: '_quantized', wants: CODES, steps: [codes({ weightType: 'auto' })] },
   int8: { form: 'int8', suffix: '_int8', wants: CODES, steps: [codes({ weightType: 'int8' })] },
   uint8: { form: 'uint8', suffix: '_uint8', wants: CODES, steps: [codes({ weightType: 'uint8' })] },
   q4: { form: 'blocks', suffix: '_q4', wants: BLOCKS, steps: [blocks({})] },
   q4f16: { form: 'blocks', suffix: '_q4f16', wants: `${BLOCKS}, and no ${HALF}`, steps: [blocks({}), half] },
+  q2: { form: 'blocks', bits: 2, suffix: '_q2', wants: BLOCKS, steps: [blocks({ bits: 2 })] },
+  q2f16: {
+    form: 'blocks',
+    bits: 2,
+    suffix: '_q2f16',
+    wants: `${BLOCKS}, and no ${HALF}`,
+    steps: [blocks({ bits: 2 }), half],
+  },
   bnb4: { form: 'bnb4', suffix: '_bnb4', wants: BLOCKS, steps: [blocks({ format: 'bnb4' })] },
   qdq: { form: 'blocks', suffix: '_qdq', wants: 'node that qdq quantizes', steps: [standard] },
 } as const satisfies Record<string, Target>
@@ -72,8 +97,11 @@ export async function compressTo(
   options: TargetOptions,
 ): Promise<CompressReport> {
   const reports: CompressReport[] = []
+  const raised = options.opset === undefined ? undefined : convertOpset(model, options.opset)
   for (const step of TARGETS[name].steps) reports.push(await step(model, options))
+  const opset = raised ? { from: raised.from, to: options.opset! } : reports.find((each) => each.opset)?.opset
   return {
+    ...(opset && { opset }),
     nodes: reports.flatMap(({ nodes }) => nodes),
     tensors: reports.flatMap(({ tensors }) => tensors),
     bytesBefore: reports[0]!.bytesBefore,

@@ -37,7 +37,7 @@ const BARS = '▁▂▃▄▅▆▇█'
 
 /** One bar per bin, scaled to the fullest bin; a blank for an empty bin. */
 export function histogramBars({ counts }: Histogram): string {
-  const most = Math.max(...counts)
+  const most = counts.reduce((one, other) => Math.max(one, other), 0)
   return counts
     .map((count) => (count === 0 ? ' ' : BARS[Math.ceil((count / most) * BARS.length) - 1]))
     .join('')

@@ -279,7 +279,7 @@ function* formatReport(
   ]
   const lines = [`${colors.bold(printable(file))}: ${format}, ${size}`]
   for (const fact of facts)
-    lines.push(...wrapList(fact, widthOf(terminal)).map((line) => labelled(line, colors)))
+    for (const line of wrapList(fact, widthOf(terminal))) lines.push(labelled(line, colors))
   for (const line of lines) yield `${line}\n`
   if (tensors.length > 0) yield* formatTensors(tensors, options, terminal)
   if (options.values) yield formatValues(tensors, colors)

@@ -29,7 +29,10 @@ export async function cornerOf(tensor: AnyTensor): Promise<Corner | null> {
   const rowCount = extents.at(-2) ?? 1
   if (isWhole) {
     const row = (at: number): CornerValue[] =>
-      Array.from({ length: columns }, (_, column) => plain(tensor.at(...indexOf(shape.length, at, column))))
+      Array.from({ length: columns }, (_, column) =>
+        // biome-ignore lint/plugin: an index has one number per axis, of which a shape has at most 255
+        plain(tensor.at(...indexOf(shape.length, at, column))),
+      )
     return Array.from({ length: rowCount }, (_, at) => row(at))
   }
   const values = await slice(tensor, ranges).toTypedArray()
@@ -68,7 +71,7 @@ export function cornerLines(corner: Corner | null, shape: readonly number[]): st
   if (corner === null) return ['   no values to show']
   if (corner.length === 0) return ['   no elements']
   const cells = corner.map((row) => row.map(valueText))
-  const width = Math.max(...cells.flat().map((cell) => cell.length))
+  const width = cells.flat().reduce((most, cell) => Math.max(most, cell.length), 0)
   const continues = (shape.at(-1) ?? 1) > corner[0]!.length ? '  …' : ''
   const lines = cells.map((row) => `   ${row.map((cell) => cell.padStart(width)).join('  ')}${continues}`)
   return (shape.at(-2) ?? 1) > corner.length ? [...lines, `   ${'…'.padStart(width)}`] : lines

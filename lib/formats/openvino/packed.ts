@@ -129,11 +129,13 @@ export class UnpackedSource implements ByteSource {
     this.byteLength = elements * this.#width
     this.label = `${type} of ${source.label ?? 'memory'}`
     if (source.readSync) {
+      // biome-ignore lint/plugin: a pair
       this.readSync = (from, to) => this.#cut(source.readSync!(...this.#range(from, to)), from, to)
     }
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
+    // biome-ignore lint/plugin: a pair
     return this.#cut(await this.#source.read(...this.#range(start, end)), start, end)
   }
 

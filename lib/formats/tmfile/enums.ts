@@ -57,20 +57,20 @@ export const SOURCE_FORMATS = [
   'bitman',
 ] as const
 
-const numbered = (...names: readonly string[]): ReadonlyMap<number, string> =>
+const numbered = (names: readonly string[]): ReadonlyMap<number, string> =>
   new Map(names.map((name, value) => [value, name]))
 
 /** Valid values of enumerated parameters, by the name of the list in the operator table. */
 export const PARAMETER_VALUES: Readonly<Record<string, ReadonlyMap<number, string>>> = {
-  poolingAlgorithm: numbered('max', 'average'),
+  poolingAlgorithm: numbered(['max', 'average']),
   poolingRounding: new Map([
-    ...numbered('floor', 'ceil as in Caffe', 'padding counted once'),
+    ...numbered(['floor', 'ceil as in Caffe', 'padding counted once']),
     // A flag of the engine on top of floor: averages count the padding.
     [16, 'floor, padding counted in averages'],
   ]),
-  flag: numbered('no', 'yes'),
+  flag: numbered(['no', 'yes']),
   eltwise: new Map([
-    ...numbered(
+    ...numbered([
       ...[
         'prod',
         'prod_scalar',
@@ -84,23 +84,23 @@ export const PARAMETER_VALUES: Readonly<Record<string, ReadonlyMap<number, strin
         'last',
       ],
       ...['div', 'log', 'exp', 'sqrt', 'floor', 'square', 'pow', 'power'],
-    ),
+    ]),
   ]),
-  unary: numbered(
+  unary: numbered([
     ...['abs', 'neg', 'floor', 'ceil', 'square', 'sqrt', 'rsqrt', 'exp', 'log', 'sin', 'cos', 'tan'],
     ...['asin', 'acos', 'atan', 'reciprocal', 'tanh'],
-  ),
-  reduction: numbered('sum', 'mean', ...Array.from({ length: 9 }, (_, index) => `kind ${index + 2}`)),
-  comparison: numbered('==', '!=', '>', '>=', '<', '<='),
-  logical: numbered('and', 'or'),
-  padMode: numbered('constant', 'reflect', 'symmetric'),
+  ]),
+  reduction: numbered(['sum', 'mean', ...Array.from({ length: 9 }, (_, index) => `kind ${index + 2}`)]),
+  comparison: numbered(['==', '!=', '>', '>=', '<', '<=']),
+  logical: numbered(['and', 'or']),
+  padMode: numbered(['constant', 'reflect', 'symmetric']),
   interpolation: new Map([
     [1, 'nearest'],
     [2, 'bilinear'],
     [3, 'bicubic'],
     [4, 'bilinear with aligned corners'],
   ]),
-  l2poolPadding: numbered('none', 'same', 'valid'),
+  l2poolPadding: numbered(['none', 'same', 'valid']),
   dataType: DTYPE_OF_CODE,
 }
 

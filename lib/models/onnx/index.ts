@@ -29,6 +29,7 @@ export { quantizeDynamic } from './compress/dynamic.js'
 export type { DynamicOperator, QuantizeDynamicOptions } from './compress/dynamic_options.js'
 export { toFloat16 } from './compress/float16.js'
 export type { Float16Block, ToFloat16Options } from './compress/float16_options.js'
+export { type ToFloat32Options, toFloat32 } from './compress/float32.js'
 export type { CompressedNode, CompressedTensor, CompressReport } from './compress/report.js'
 export { quantizableValues, quantizeStatic } from './compress/static.js'
 export type {

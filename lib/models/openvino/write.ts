@@ -11,6 +11,7 @@ import type { Constant } from '../../formats/openvino/constant.js'
 import { ConstantKeys } from '../../formats/openvino/constants.js'
 import { CONST_TYPES, FORMAT_NAME } from '../../formats/openvino/schema.js'
 import { findAttribute, type Layer, walkXml } from '../../formats/openvino/walk.js'
+import { append } from '../../long_lists.js'
 import type { OpenvinoModel } from './model.js'
 import { planWeights } from './pair.js'
 import { type Patch, patched } from './patch.js'
@@ -102,7 +103,7 @@ function placePatches(model: OpenvinoModel, moved: ReadonlyMap<string, Place>): 
   const patches: Patch[] = []
   eachConstant(model, (layer, key) => {
     const place = moved.get(key)
-    if (place) patches.push(...placePatch(layer, place))
+    if (place) append(patches, placePatch(layer, place))
   })
   return patches
 }

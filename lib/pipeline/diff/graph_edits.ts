@@ -5,6 +5,7 @@ import type {
   ModelDescription,
   NodeDescription,
 } from '../../formats/model_description.js'
+import { append } from '../../long_lists.js'
 import type { Tensor } from '../../tensor/tensor.js'
 
 /** One difference of two graphs. */
@@ -43,7 +44,7 @@ export async function graphEdits(
   for (const graph of a.graphs) {
     const other = others.get(graph.path)
     others.delete(graph.path)
-    if (other) edits.push(...(await editsOfGraph(graph, other, areSame)))
+    if (other) append(edits, await editsOfGraph(graph, other, areSame))
     else edits.push(wholeGraph('removed', graph))
   }
   for (const graph of others.values()) edits.push(wholeGraph('added', graph))
@@ -72,8 +73,8 @@ async function editsOfGraph(
   const { pairs, removed, added } = matchNodes(a.nodes, b.nodes)
   for (const node of removed) edits.push(wholeNode('removed', path, node))
   for (const node of added) edits.push(wholeNode('added', path, node))
-  for (const [one, other] of pairs) edits.push(...(await editsOfNode(path, one, other, areSame)))
-  edits.push(...textEdits('value', path, a.values, b.values))
+  for (const [one, other] of pairs) append(edits, await editsOfNode(path, one, other, areSame))
+  append(edits, textEdits('value', path, a.values, b.values))
   return edits
 }
 
@@ -169,8 +170,8 @@ async function editsOfNode(
   if (a.operator !== b.operator) {
     edits.push({ kind: 'changed', what: 'operator', graph, place, before: a.operator, after: b.operator })
   }
-  edits.push(...edgeEdits(graph, `${place} input`, a.inputs, b.inputs))
-  edits.push(...edgeEdits(graph, `${place} output`, a.outputs, b.outputs))
+  append(edits, edgeEdits(graph, `${place} input`, a.inputs, b.inputs))
+  append(edits, edgeEdits(graph, `${place} output`, a.outputs, b.outputs))
   for (const [name, before] of a.attributes) {
     const after = b.attributes.get(name)
     const where = { what: 'attribute', graph, place: `${place} ${name}` } as const

@@ -8,6 +8,7 @@ import { TileworkError } from '../../../errors.js'
 import { isStorable } from '../../../formats/tmfile/encode/chunk.js'
 import { operatorByNumber } from '../../../formats/tmfile/operators.js'
 import type { Field } from '../../../formats/tmfile/struct_layout.js'
+import { append } from '../../../long_lists.js'
 import type { OnnxModel } from '../../../models/onnx/index.js'
 import {
   checkTmfileModel,
@@ -179,7 +180,10 @@ class Conversion {
     for (let node = open.pop(); open.length > 0 || node; node = open.pop()) {
       if (!node || needed.has(node)) continue
       needed.add(node)
-      open.push(...node.inputs.map((tensor) => producers.get(tensor)))
+      append(
+        open,
+        node.inputs.map((tensor) => producers.get(tensor)),
+      )
     }
     return needed
   }

@@ -6,6 +6,7 @@
 
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
+import { append } from '../../../long_lists.js'
 import { checkModel } from '../../../models/onnx/document/check_model.js'
 import { usedNames } from '../../../models/onnx/document/node_names.js'
 import { sortedNodes } from '../../../models/onnx/document/node_order.js'
@@ -388,7 +389,10 @@ class Conversion {
     const outputs = named.map(({ name, entry }) => ({ name, operand: entry!.operand }))
     try {
       const nodes = chooseOutputs(this.#builder, outputs, this.#report)
-      this.#refused.push(...floatNodes(this.#builder, (node) => this.#originOf(node)))
+      append(
+        this.#refused,
+        floatNodes(this.#builder, (node) => this.#originOf(node)),
+      )
       return nodes
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

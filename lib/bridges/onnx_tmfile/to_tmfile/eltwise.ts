@@ -3,6 +3,8 @@
  * and has at least three axes; the other has one element, one per channel, one plane, or as many. Everything else gets operands
  * of full size.
  */
+
+import { greatest } from '../../../long_lists.js'
 import type { TmfileTensor } from '../../../models/tmfile/index.js'
 import { type Shape, sameShape, sizeOf, withRank } from './arrays.js'
 import { Constant } from './constant.js'
@@ -30,8 +32,8 @@ export function reciprocal(b: GraphBuilder, tensor: TmfileTensor): TmfileTensor 
 }
 
 /** The shape that two operands are broadcast to. */
-export function broadcastShape(...shapes: readonly Shape[]): Shape {
-  const rank = Math.max(...shapes.map(({ length }) => length))
+export function broadcastShape(shapes: readonly Shape[]): Shape {
+  const rank = greatest(shapes.map(({ length }) => length))
   const aligned = shapes.map((shape) => withRank(shape, rank))
   return Array.from({ length: rank }, (_, axis) => {
     const extents = aligned.map((shape) => shape[axis]!)
@@ -41,7 +43,7 @@ export function broadcastShape(...shapes: readonly Shape[]): Shape {
 
 /** `one (kind) other`, broadcast. */
 export function eltwise(b: GraphBuilder, kind: EltwiseKind, one: Operand, other: Operand): TmfileTensor {
-  const shape = broadcastShape(one.shape!, other.shape!)
+  const shape = broadcastShape([one.shape!, other.shape!])
   const total = sizeOf(shape)
   if (total === 0) refuse('the result is empty')
   const [left, right] = [sizeOf(one.shape!), sizeOf(other.shape!)]
@@ -177,7 +179,7 @@ export function compare(
   one: Operand,
   other: Operand,
 ): TmfileTensor {
-  const shape = broadcastShape(one.shape!, other.shape!)
+  const shape = broadcastShape([one.shape!, other.shape!])
   const flat = [1, 1, 1, sizeOf(shape)]
   const operands = [one, other].map((each) => reshapeOperand(b, broadcastOperand(b, each, shape), flat))
   return reshape(

@@ -44,7 +44,7 @@ export interface EmitOptions {
 }
 
 export class GraphBuilder {
-  readonly #constants: TmfileNode[] = []
+  #constants: TmfileNode[] = []
   readonly #inputs: TmfileNode[] = []
   #nodes: TmfileNode[] = []
   readonly #producers = new Map<TmfileTensor, TmfileNode>()
@@ -272,7 +272,7 @@ export class GraphBuilder {
     }
     this.#nodes = this.#nodes.filter((node) => needed.has(node))
     const isUsed = (node: TmfileNode): boolean => needed.has(node)
-    this.#constants.splice(0, this.#constants.length, ...this.#constants.filter(isUsed))
+    this.#constants = this.#constants.filter(isUsed)
     this.#consumers.clear()
     for (const node of this.#nodes) {
       for (const tensor of node.inputs) this.#consumers.set(tensor, [...this.consumersOf(tensor), node])

@@ -167,6 +167,7 @@ export function directoryEntry(member: StoredMember, crc: number): Uint8Array {
   // No comment, part 0, no internal attributes.
   out.u32(crc, size, size).u16(name.byteLength, extraBytes, 0, 0, 0)
   out.u32(FILE_MODE * 2 ** 16, isFar ? U32_ESCAPE : offset).bytes(name)
+  // biome-ignore lint/plugin: at most three sizes and offsets
   if (extraBytes > 0) out.u16(EXTRA_ZIP64, extraBytes - 4).u64(...zip64)
   return out.finish()
 }

@@ -88,6 +88,7 @@ export class FieldLists {
       if (each < end - 1) before = next
     }
     const chunk = this.#chunks[index]!
+    // biome-ignore lint/plugin: at most MAX_CHUNK_ITEMS are added here
     chunk.items.splice(Math.max(0, Math.min(at - before, chunk.items.length)), 0, ...added)
     for (const item of added) if (isListed(item)) item.chunk = chunk
     if (chunk.items.length > MAX_CHUNK_ITEMS) {

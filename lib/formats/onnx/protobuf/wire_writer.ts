@@ -1,4 +1,6 @@
 /** Writes the protobuf wire format; varints have their shortest form. */
+
+import { append } from '../../../long_lists.js'
 import { encodeUtf8 } from '../../../utf8.js'
 import { FIXED32, FIXED64, LENGTH, VARINT } from './wire.js'
 
@@ -25,7 +27,7 @@ export class WireWriter {
   /** A number of a packed run, without tag. */
   number(value: number | bigint): this {
     if (typeof value === 'number' && value >= 0 && value < 128) this.#joined.push(value)
-    else this.#joined.push(...varintBytes(value))
+    else append(this.#joined, varintBytes(value))
     return this
   }
 

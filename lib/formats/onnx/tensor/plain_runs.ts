@@ -10,6 +10,7 @@ import { nativeFileOf } from '../../../bytes/native_file.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { systemError } from '../../../bytes/system_error.js'
 import { DTYPES } from '../../../dtype/dtypes.js'
+import { greatest } from '../../../long_lists.js'
 import { native } from '../../../native/addon.js'
 import type { NativeInputFile, NativePlainTensorRules, NativePlainTensors } from '../../../native/types.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
@@ -72,7 +73,7 @@ const RULES = {
 
 /** Bits per element by `data_type`; 0 for strings, which are never plain. */
 function elementBits(): Uint8Array {
-  const bits = new Uint8Array(Math.max(...DTYPE_OF_CODE.keys()) + 1)
+  const bits = new Uint8Array(greatest(DTYPE_OF_CODE.keys()) + 1)
   for (const [code, dtype] of DTYPE_OF_CODE) bits[code] = dtype === 'string' ? 0 : DTYPES[dtype].bits
   return bits
 }

@@ -27,6 +27,7 @@ import {
   quote,
 } from '../../../formats/onnx/schema.js'
 import type { Report } from '../../../formats/report.js'
+import { append } from '../../../long_lists.js'
 import { functionKey } from '../document/model_function.js'
 import { firstRepeated } from '../document/repeated_names.js'
 import { NEWEST_IR_VERSION } from '../schemas/schema_table.js'
@@ -250,7 +251,7 @@ class NodeWalker {
     const path = `${scope.path}.node[${scope.count++}]`
     yield* this.#walk(start, end, (number, from, to) => this.#nodeField(node, path, number, from, to))
     const problems = [...nodeProblems(node, scope)]
-    if (scope.isFunction) problems.push(...this.#versionProblems(node, scope))
+    if (scope.isFunction) append(problems, this.#versionProblems(node, scope))
     for (const problem of problems)
       this.#complain(
         path,

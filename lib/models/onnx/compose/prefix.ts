@@ -2,6 +2,7 @@
 import { checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkText } from '../../../formats/onnx/protobuf/field_input.js'
+import { append } from '../../../long_lists.js'
 import { valueText } from '../../../value_text.js'
 import { refuseOption } from '../compress/refuse_option.js'
 import { checkModel } from '../document/check_model.js'
@@ -104,7 +105,7 @@ function renameFunctions(model: OnnxModel, prefix: string): void {
   if (functions.length === 0) return
   const keys = new Set(functions.map(({ domain, name, overload }) => keyOf(domain, name, overload)))
   const callers: Node[] = [...model.graphs()].flatMap(({ nodes }) => nodes)
-  for (const { nodes } of functions) callers.push(...withInner(nodes))
+  for (const { nodes } of functions) append(callers, withInner(nodes))
   for (const node of callers.filter((each) => keys.has(callOf(each)))) node.opType = prefix + node.opType
   for (const { message } of functions) renameText(message, 'name', (name) => prefix + name)
 }

@@ -3,8 +3,8 @@
  * DynamicQuantizeLinear computes. The names of new values are those of onnxruntime's tool.
  */
 import { throwIfAborted } from '../../../cancel.js'
-import { TileworkError } from '../../../errors.js'
 import { transposed } from '../../../formats/onnx/tensor/rearranged.js'
+import { append } from '../../../long_lists.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import { quantize } from '../../../tensor/quantize.js'
@@ -22,6 +22,7 @@ import { FiniteWeights } from './finite_weights.js'
 import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
 import { lstmWeight } from './lstm_weights.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { requireOpset } from './require_opset.js'
 
 /** DynamicQuantizeLinear, and the axis of DequantizeLinear. */
 const DYNAMIC_OPSET = 11
@@ -39,7 +40,7 @@ const MICROSOFT = 'com.microsoft'
  * Quantizes the weights of MatMul, Gemm, Conv and LSTM, and tables of Gather, to 8 bits in place. Weights are read once here, for
  * their ranges, and once when the model is saved.
  *
- * @throws TileworkError ERR_UNSUPPORTED below operator set 11; ERR_ARGUMENT; ERR_ABORTED and errors of reading, after which
+ * @throws TileworkError ERR_UNSUPPORTED below operator set 11 without `raiseOpset`; ERR_ARGUMENT; ERR_ABORTED and errors of reading, after which
  * the model may be changed in part
  */
 export async function quantizeDynamic(
@@ -48,19 +49,13 @@ export async function quantizeDynamic(
 ): Promise<CompressReport> {
   checkModel(model, 'quantizeDynamic')
   const settings = checkDynamicOptions(options)
-  const opset = Number(model.opsetImports.get('') ?? 0)
-  if (opset < DYNAMIC_OPSET) {
-    throw new TileworkError(
-      'ERR_UNSUPPORTED',
-      `the model has operator set ${opset}; DynamicQuantizeLinear needs ${DYNAMIC_OPSET}.`,
-    )
-  }
+  const raised = requireOpset(model, DYNAMIC_OPSET, 'DynamicQuantizeLinear', settings)
   freeInitializers(model)
-  const work = new DynamicWork(model, settings, opset)
+  const work = new DynamicWork(model, settings)
   const main = mainScope(model)
   for (const scope of settings.subgraphs ? [...main.all()] : [main]) await work.run(scope)
   work.finish()
-  return work.report.finish()
+  return { ...work.report.finish(), ...raised }
 }
 
 /** Names of codes with their scale and zero point. */
@@ -132,11 +127,11 @@ class DynamicWork {
   /** DequantizeLinear nodes that go if nothing uses their output. */
   readonly #decoders: Node[] = []
 
-  constructor(model: OnnxModel, settings: DynamicSettings, opset: number) {
+  constructor(model: OnnxModel, settings: DynamicSettings) {
     this.#model = model
     this.#settings = settings
     this.report = new ReportBuilder(model)
-    this.#opset = opset
+    this.#opset = Number(model.opsetImports.get(''))
     this.#names = new FreshNames(model)
     this.#finite = new FiniteWeights(settings.signal)
     const isUint8 = [...model.graph.allNodes()].some(({ opType }) => UINT8_OPERATORS.includes(opType))
@@ -359,7 +354,7 @@ class DynamicWork {
       sums: this.#names.take(`${stem}_output_quantized`),
       scaled: bias === undefined ? result : this.#names.take(part ? stem : `${result}quant_scaled_output`),
     }
-    nodes.push(...this.#productNodes(product, activation, names))
+    append(nodes, this.#productNodes(product, activation, names))
     if (bias !== undefined) {
       nodes.push({
         opType: 'Add',

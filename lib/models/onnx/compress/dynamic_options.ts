@@ -4,13 +4,14 @@ import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
 import { valueText } from '../../../value_text.js'
 import type { CodeType } from './int8_parameters.js'
 import { refuseOption } from './refuse_option.js'
+import type { OpsetOptions } from './require_opset.js'
 
 /** Operators that `quantizeDynamic` knows. */
 export type DynamicOperator = 'Conv' | 'MatMul' | 'Gemm' | 'Gather' | 'LSTM'
 
 const DYNAMIC_OPERATORS: readonly DynamicOperator[] = ['Conv', 'MatMul', 'Gemm', 'Gather', 'LSTM']
 
-export interface QuantizeDynamicOptions {
+export interface QuantizeDynamicOptions extends OpsetOptions {
   /** Element type of weights. `auto` (default): uint8 for models with Conv or fused attention, else int8. */
   readonly weightType?: 'int8' | 'uint8' | 'auto'
   /** One scale per column of a MatMul, which is more exact. Default false. */
@@ -33,19 +34,29 @@ export interface DynamicSettings {
   readonly ops: ReadonlySet<string>
   readonly excludes: ReadonlySet<string>
   readonly subgraphs: boolean
+  readonly raiseOpset: boolean
   readonly signal: AbortSignal | undefined
 }
 
-const NAMES = ['weightType', 'perChannel', 'reduceRange', 'ops', 'exclude', 'subgraphs', 'signal'] as const
+const NAMES = [
+  'weightType',
+  'perChannel',
+  'reduceRange',
+  'ops',
+  'exclude',
+  'subgraphs',
+  'raiseOpset',
+  'signal',
+] as const
 
 /** @throws TileworkError ERR_ARGUMENT */
 export function checkDynamicOptions(options: QuantizeDynamicOptions): DynamicSettings {
   checkOptions(options, 'quantizeDynamic', NAMES)
   const given = readInput('The options of quantizeDynamic', () => ({ ...options }))
   const { weightType = 'auto', perChannel = false, reduceRange = false, subgraphs = true } = given
-  const { ops = DYNAMIC_OPERATORS, exclude = [], signal } = given
+  const { raiseOpset = false, ops = DYNAMIC_OPERATORS, exclude = [], signal } = given
   if (!['int8', 'uint8', 'auto'].includes(weightType)) refuse('weightType', weightType, 'int8, uint8 or auto')
-  for (const [name, value] of Object.entries({ perChannel, reduceRange, subgraphs })) {
+  for (const [name, value] of Object.entries({ perChannel, reduceRange, subgraphs, raiseOpset })) {
     if (typeof value !== 'boolean') refuse(name, value, 'true or false')
   }
   checkTexts('ops', ops)
@@ -59,6 +70,7 @@ export function checkDynamicOptions(options: QuantizeDynamicOptions): DynamicSet
     ops: new Set(ops),
     excludes: new Set(exclude),
     subgraphs,
+    raiseOpset,
     signal,
   }
 }

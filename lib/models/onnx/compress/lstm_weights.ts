@@ -1,6 +1,7 @@
 /** Weights of LSTM as DynamicQuantizeLSTM takes them: int8, one scale per direction or per row, the last two axes swapped. */
 
 import { transposed } from '../../../formats/onnx/tensor/rearranged.js'
+import { append } from '../../../long_lists.js'
 import { cast } from '../../../tensor/cast.js'
 import { stack } from '../../../tensor/concat.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
@@ -31,7 +32,7 @@ export async function lstmWeight(
     const { low, high } = await valueRanges(source, perChannel ? 1 : undefined, signal)
     const own = Array.from(low, (least, at) => int8Parameters(least, high[at]!, rule).scale)
     codes.push(quantize(source, 'int8', perChannel ? { scale: own, axis: 1 } : { scale: own[0]! }))
-    scales.push(...own)
+    append(scales, own)
   }
   const shape = perChannel ? [directions, rows] : [directions]
   return {

@@ -31,6 +31,8 @@ export interface CompressedTensor {
 }
 
 export interface CompressReport {
+  /** With `raiseOpset`: versions of the operator set before and after, where it was raised. */
+  readonly opset?: { readonly from: number; readonly to: number }
   readonly nodes: readonly CompressedNode[]
   readonly tensors: readonly CompressedTensor[]
   /** Bytes of all initializers of the model. */

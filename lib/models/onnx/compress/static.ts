@@ -26,6 +26,7 @@ import { FloatReader } from './float_window.js'
 import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
 import { isQuantizedOperator } from './quantized_operators.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { requireOpset } from './require_opset.js'
 import { type BiasCodes, biasCodes, raisedScales } from './static_bias.js'
 import {
   checkQuantizable,
@@ -72,7 +73,7 @@ export function quantizableValues(model: OnnxModel, options: QuantizableOptions 
  * Quantizes activations and weights to 8 bits in place, with given ranges of the activations. Weights are read once here, for
  * their ranges, and once when the model is saved.
  *
- * @throws TileworkError ERR_UNSUPPORTED below operator set 10, with `perChannel` below 13, and for a model that is quantized
+ * @throws TileworkError ERR_UNSUPPORTED below operator set 10 or with `perChannel` 13 without `raiseOpset`, and for a model that is quantized
  * already; ERR_ARGUMENT, also for missing ranges, which it lists; ERR_ABORTED and errors of reading, after which the model may
  * be changed in part
  */
@@ -82,14 +83,6 @@ export async function quantizeStatic(
 ): Promise<CompressReport> {
   checkModel(model, 'quantizeStatic')
   const settings = checkStaticOptions(options)
-  const opset = Number(model.opsetImports.get('') ?? 0)
-  const needed = settings.perChannel ? AXIS_OPSET : QUANTIZE_OPSET
-  if (opset < needed) {
-    throw new TileworkError(
-      'ERR_UNSUPPORTED',
-      `the model has operator set ${opset}; QuantizeLinear needs ${needed}.`,
-    )
-  }
   const quantized = model.graph.nodes.find(isQuantizedOperator)
   if (quantized) {
     throw new TileworkError(
@@ -97,10 +90,12 @@ export async function quantizeStatic(
       `the model is quantized already: it has ${quantized.opType} ${valueText(quantized.name)}.`,
     )
   }
+  const needed = settings.perChannel ? AXIS_OPSET : QUANTIZE_OPSET
+  const raised = requireOpset(model, needed, 'QuantizeLinear', settings)
   freeInitializers(model)
-  const work = new StaticWork(model, settings, opset)
+  const work = new StaticWork(model, settings)
   await work.run()
-  return work.report.finish()
+  return { ...work.report.finish(), ...raised }
 }
 
 function chosenNodes(graph: Graph, { ops, excludes }: Pick<StaticSettings, 'ops' | 'excludes'>): Node[] {
@@ -137,9 +132,9 @@ class StaticWork implements StaticView {
   /** Constant limits of Clip nodes by name. */
   readonly #limits = new Map<string, number>()
 
-  constructor(model: OnnxModel, settings: StaticSettings, opset: number) {
+  constructor(model: OnnxModel, settings: StaticSettings) {
     this.#settings = settings
-    this.opset = opset
+    this.opset = Number(model.opsetImports.get(''))
     this.graph = model.graph
     this.report = new ReportBuilder(model)
     this.types = new ElementTypes(model).of(model.graph)

@@ -5,6 +5,7 @@ import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
 import { valueText } from '../../../value_text.js'
 import type { CodeType } from './int8_parameters.js'
 import { refuseOption } from './refuse_option.js'
+import type { OpsetOptions } from './require_opset.js'
 import { STATIC_RULES } from './static_rules.js'
 
 /** The least and greatest number that a value takes. */
@@ -24,7 +25,7 @@ export interface QuantizableOptions {
   readonly exclude?: readonly string[]
 }
 
-export interface QuantizeStaticOptions extends QuantizableOptions {
+export interface QuantizeStaticOptions extends QuantizableOptions, OpsetOptions {
   /**
    * Ranges of values, as `calibrate` gives them; those that `quantizableValues` names are needed. The JSON of onnxruntime's
    * calibration cache is taken, too.
@@ -49,6 +50,7 @@ export interface StaticSettings {
   readonly reduceRange: boolean
   readonly ops: ReadonlySet<string>
   readonly excludes: ReadonlySet<string>
+  readonly raiseOpset: boolean
   readonly signal: AbortSignal | undefined
 }
 
@@ -60,6 +62,7 @@ const NAMES = [
   'reduceRange',
   'ops',
   'exclude',
+  'raiseOpset',
   'signal',
 ] as const
 
@@ -71,7 +74,8 @@ export function checkStaticOptions(options: QuantizeStaticOptions): StaticSettin
   for (const [name, value] of Object.entries({ activationType, weightType })) {
     if (value !== 'int8' && value !== 'uint8') refuse(name, value, 'int8 or uint8')
   }
-  for (const [name, value] of Object.entries({ perChannel, reduceRange })) {
+  const { raiseOpset = false } = given
+  for (const [name, value] of Object.entries({ perChannel, reduceRange, raiseOpset })) {
     if (typeof value !== 'boolean') refuse(name, value, 'true or false')
   }
   return {
@@ -81,6 +85,7 @@ export function checkStaticOptions(options: QuantizeStaticOptions): StaticSettin
     weightType,
     perChannel,
     reduceRange,
+    raiseOpset,
     signal: given.signal,
   }
 }

@@ -5,8 +5,9 @@ import type { BlockBits } from '../../../tensor/number_blocks.js'
 import { valueText } from '../../../value_text.js'
 import type { Bnb4Kind } from './block_weights.js'
 import { refuseOption } from './refuse_option.js'
+import type { OpsetOptions } from './require_opset.js'
 
-export interface QuantizeWeightsOptions {
+export interface QuantizeWeightsOptions extends OpsetOptions {
   /** Bits of a code. Default 4. */
   readonly bits?: 2 | 4 | 8
   /** Weights that share a scale. A power of two from 16; default 32, for bnb4 64. */
@@ -47,6 +48,7 @@ export interface WeightSettings {
   readonly excludes: ReadonlySet<string>
   readonly includes: ReadonlySet<string> | undefined
   readonly bitsOf: ReadonlyMap<string, BlockBits>
+  readonly raiseOpset: boolean
   readonly signal: AbortSignal | undefined
 }
 
@@ -59,6 +61,7 @@ const NAMES = [
   'gather',
   'accuracyLevel',
   'nodes',
+  'raiseOpset',
   'signal',
 ] as const
 const BITS: readonly unknown[] = [2, 4, 8]
@@ -68,7 +71,8 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
   checkOptions(options, 'quantizeWeights', NAMES)
   const given = readInput('The options of quantizeWeights', () => ({ ...options }))
   const { bits = 4, symmetric = true, format = 'matmulnbits', bnb4 = 'nf4', gather = false } = given
-  const { blockSize = format === 'bnb4' ? 64 : 32, accuracyLevel = 0, nodes = {}, signal } = given
+  const { blockSize = format === 'bnb4' ? 64 : 32, accuracyLevel = 0, nodes = {} } = given
+  const { raiseOpset = false, signal } = given
   const require = (isRight: boolean, option: string, value: unknown, allowed: string): void => {
     if (!isRight) refuse(option, value, allowed)
   }
@@ -77,7 +81,7 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
   require(['matmulnbits', 'qdq', 'bnb4'].includes(format), 'format', format, 'matmulnbits, qdq or bnb4')
   require(bnb4 === 'nf4' || bnb4 === 'fp4', 'bnb4', bnb4, 'nf4 or fp4')
   require([0, 1, 2, 3, 4].includes(accuracyLevel), 'accuracyLevel', accuracyLevel, 'an integer from 0 to 4')
-  for (const [name, value] of Object.entries({ symmetric, gather })) {
+  for (const [name, value] of Object.entries({ symmetric, gather, raiseOpset })) {
     require(typeof value === 'boolean', name, value, 'true or false')
   }
   require(!(gather && format !== 'matmulnbits'), 'gather', gather, `false for ${format}`)
@@ -99,6 +103,7 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
     excludes: new Set(exclude),
     includes: include && new Set(include),
     bitsOf: new Map(Object.entries(bitsOf)),
+    raiseOpset,
     signal,
   }
 }

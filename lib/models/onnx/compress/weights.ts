@@ -4,7 +4,6 @@
  */
 
 import { throwIfAborted } from '../../../cancel.js'
-import { TileworkError } from '../../../errors.js'
 import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
 import { withShape } from '../../../formats/onnx/tensor/rearranged.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
@@ -32,6 +31,7 @@ import {
 import { FiniteWeights } from './finite_weights.js'
 import { PanelCache } from './panels.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { type RaisedOpset, requireOpset } from './require_opset.js'
 import { checkWeightOptions, type QuantizeWeightsOptions, type WeightSettings } from './weight_options.js'
 
 const MICROSOFT = 'com.microsoft'
@@ -49,7 +49,7 @@ const INT2_OPSET = 25
  * Quantizes weights of a model in blocks, in place. Weights are read once here, as a node whose weight has NaN or infinities stays,
  * and once when the model is saved.
  *
- * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for `qdq` below operator set 21, and for 2 bits of it below 25;
+ * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for `qdq` below operator set 21, and for 2 bits of it below 25, without `raiseOpset`;
  * ERR_ABORTED and errors of reading, after which the model may be changed in part
  */
 export async function quantizeWeights(
@@ -58,24 +58,21 @@ export async function quantizeWeights(
 ): Promise<CompressReport> {
   checkModel(model, 'quantizeWeights')
   const settings = checkWeightOptions(options)
-  checkOpset(model, settings)
   throwIfAborted(settings.signal)
+  const raised = requireFormat(model, settings)
   freeInitializers(model)
   const work = new WeightWork(model, settings)
   for (const scope of [...mainScope(model).all()]) await work.run(scope)
   work.finish()
-  return work.report.finish()
+  return { ...work.report.finish(), ...raised }
 }
 
-function checkOpset(model: OnnxModel, { format, bits }: WeightSettings): void {
-  if (format !== 'qdq') return
-  const opset = Number(model.opsetImports.get('') ?? 0)
+/** The format matmulnbits needs no operator set. */
+function requireFormat(model: OnnxModel, settings: WeightSettings): RaisedOpset {
+  const { format, bits } = settings
+  if (format !== 'qdq') return {}
   const needed = bits === 2 ? INT2_OPSET : BLOCKED_OPSET
-  if (opset >= needed) return
-  throw new TileworkError(
-    'ERR_UNSUPPORTED',
-    `the model has operator set ${opset}; DequantizeLinear with blocks of ${bits} bits needs ${needed}; convertOpset makes it so, and the format matmulnbits needs none.`,
-  )
+  return requireOpset(model, needed, `DequantizeLinear with blocks of ${bits} bits`, settings)
 }
 
 /** A weight that a node uses: of the graph that owns it, as [K, N] or [N, K]. */

@@ -2,6 +2,8 @@
  * Dimensions of shapes that are partly known: numbers, symbolic names or sums of them, and null for unknown ones. The rules
  * are those of onnx.shape_inference: a name stays where it is certain, and nothing is guessed.
  */
+
+import { greatest } from '../../../long_lists.js'
 import type { Dimension } from '../document/types.js'
 import { addSymbols, divideSymbols, multiplySymbols } from './symbolic.js'
 
@@ -70,7 +72,7 @@ const integer = (dim: Dim): Dim => (isKnown(dim) && !Number.isSafeInteger(dim) ?
 
 /** The shape of operands that are broadcast as in numpy; undefined where they cannot be. */
 export function broadcast(shapes: readonly Dims[]): Dims | undefined {
-  const rank = Math.max(0, ...shapes.map(({ length }) => length))
+  const rank = Math.max(0, greatest(shapes.map(({ length }) => length)))
   const result: Dim[] = []
   for (let axis = 0; axis < rank; axis++) {
     let number: number | undefined

@@ -1,4 +1,6 @@
 /** Shapes of operators that move, repeat or choose elements. */
+
+import { greatest, least } from '../../../long_lists.js'
 import {
   asExtent,
   axisOf,
@@ -230,7 +232,7 @@ function keptAspect(dims: Dims, axes: readonly number[], sizes: Dims, policy: st
     const [dim, size] = [dims[axis]!, sizes[at]!]
     return isKnown(dim) && isKnown(size) && dim > 0 ? Math.fround(size / dim) : Number.NaN
   })
-  const scale = policy === 'not_larger' ? Math.min(...scales) : Math.max(...scales)
+  const scale = policy === 'not_larger' ? least(scales) : greatest(scales)
   if (Number.isNaN(scale)) return undefined
   return dims.map((dim, axis) =>
     axes.includes(axis) ? extent(Math.floor(Math.fround(scale * Number(dim)) + 0.5)) : dim,

@@ -1,4 +1,6 @@
 /** Shapes of operators of signals, texts, images, training and classic machine learning. */
+
+import { greatest } from '../../../long_lists.js'
 import {
   asExtent,
   axisOf,
@@ -39,7 +41,7 @@ export const RARER_SHAPES: Readonly<Record<string, (node: NodeView) => Shapes>> 
     const indices = node.ints('ngram_indexes')
     const dims = node.dims(0)
     if (!indices || !dims || dims.length < 1 || dims.length > 2) return []
-    return [[...dims.slice(0, -1), Math.max(...indices) + 1]]
+    return [[...dims.slice(0, -1), greatest(indices) + 1]]
   },
   TreeEnsemble: (node) => [
     node.dims(0)?.length === 2 ? [node.dims(0)![0]!, node.int('n_targets') ?? null] : undefined,

@@ -220,6 +220,7 @@ function constantOfShape(node: NodeView): Dims | undefined {
     return undefined
   const count = counts[0] ?? 1
   if (!tensor.hasData || tensor.size !== 1 || count < 0 || count > MAX_SHAPE_VALUES) return undefined
+  // biome-ignore lint/plugin: an index has one number per axis, of which a shape has at most 255
   const value = Number(tensor.at(...tensor.shape.map(() => 0)))
   return Number.isSafeInteger(value) ? Array(count).fill(value) : undefined
 }

@@ -5,6 +5,7 @@
 import { TileworkError } from '../../../errors.js'
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { FORMAT_NAME } from '../../../formats/onnx/schema.js'
+import { append } from '../../../long_lists.js'
 import { FreshNames } from '../document/fresh_names.js'
 import { GRAPHS } from '../document/graph.js'
 import type { OnnxModel } from '../document/model.js'
@@ -125,8 +126,8 @@ class Inliner {
         continue
       }
       const copies = this.#expand(graph, node, called.body)
-      waiting.push(...copies.reverse())
-      added.push(...copies)
+      append(waiting, copies.reverse())
+      append(added, copies)
     }
     message.reorder('node', order)
     for (const node of added) if (hasSubgraphs(node)) for (const inner of node.subgraphs) this.#runAll(inner)

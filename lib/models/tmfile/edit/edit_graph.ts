@@ -3,6 +3,7 @@ import { TileworkError } from '../../../errors.js'
 import { isConstant } from '../../../formats/tmfile/enums.js'
 import { FORMAT_NAME } from '../../../formats/tmfile/schema.js'
 import type { TmfileBuffer, TmfileGraph, TmfileNode, TmfileTensor } from '../../../formats/tmfile/types.js'
+import { greatest, least } from '../../../long_lists.js'
 import { valueText } from '../../../value_text.js'
 import { checkGraphTensor, checkKeys, checkNode } from '../document/check_arguments.js'
 import { findNode, findTensor, linksOf, refuseEdit } from '../document/lookup.js'
@@ -100,9 +101,10 @@ export function insertNode(graph: TmfileGraph, node: TmfileNode, index?: number)
   const produced = node.outputs.find((tensor) => links.get(tensor)?.producer)
   if (produced) refuseEdit(`Tensor ${JSON.stringify(produced.name)} already has a producer.`)
   const producers = node.inputs.map((tensor) => links.get(tensor)?.producer)
-  const earliest = 1 + Math.max(-1, ...producers.map((each) => (each ? graph.nodes.indexOf(each) : -1)))
+  const earliest =
+    1 + Math.max(-1, greatest(producers.map((each) => (each ? graph.nodes.indexOf(each) : -1))))
   const consumers = node.outputs.flatMap((tensor) => links.get(tensor)?.consumers ?? [])
-  const latest = Math.min(graph.nodes.length, ...consumers.map((each) => graph.nodes.indexOf(each)))
+  const latest = Math.min(graph.nodes.length, least(consumers.map((each) => graph.nodes.indexOf(each))))
   const position = index ?? earliest
   if (position < earliest || position > latest) {
     refuseEdit(

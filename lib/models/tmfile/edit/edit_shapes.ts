@@ -3,6 +3,7 @@ import { TileworkError } from '../../../errors.js'
 import { isConstant, NHWC } from '../../../formats/tmfile/enums.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from '../../../formats/tmfile/schema.js'
 import type { KnownNode, TmfileGraph, TmfileNode, TmfileTensor } from '../../../formats/tmfile/types.js'
+import { append } from '../../../long_lists.js'
 import { tensor as denseTensor } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
@@ -93,7 +94,7 @@ function inferMissing(graph: TmfileGraph, dependent: readonly TmfileNode[]): Inf
       for (const tensor of missing) tensor.shape = [...shapes[node.outputs.indexOf(tensor)]!]
     } else {
       failed.push(node)
-      unknown.push(...missing)
+      append(unknown, missing)
     }
   }
   return { unknown, failed }

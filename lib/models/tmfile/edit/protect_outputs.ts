@@ -4,6 +4,7 @@
  */
 
 import type { TmfileGraph, TmfileNode, TmfileTensor } from '../../../formats/tmfile/types.js'
+import { append } from '../../../long_lists.js'
 import { linksOf } from '../document/lookup.js'
 import { operatorNode } from '../document/operator_node.js'
 
@@ -34,7 +35,7 @@ export function deadNodes(graph: TmfileGraph, needed: ReadonlySet<TmfileNode>): 
     for (const node of links.get(tensor)?.consumers ?? []) {
       if (needed.has(node) || dead.has(node)) continue
       dead.add(node)
-      open.push(...node.outputs)
+      append(open, node.outputs)
     }
   }
   return dead

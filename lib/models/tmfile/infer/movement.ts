@@ -1,5 +1,6 @@
 /** Shapes of operators that move elements, or take some of them. */
 import type { OperatorParams } from '../../../formats/tmfile/operators.js'
+import { append } from '../../../long_lists.js'
 import { countOf, one, type RuleCase, type Shape } from './shape_rule.js'
 
 type Params<Name extends keyof OperatorParams> = OperatorParams[Name]
@@ -82,7 +83,7 @@ function expandTarget(target: readonly number[], input: Shape, copiesZeros: bool
   for (let at = 0; at < target.length; at += 1) {
     const extent = target[at]!
     if (extent === -2) {
-      shape.push(...input.slice(from))
+      append(shape, input.slice(from))
       from = input.length
     } else if (extent === -3) {
       shape.push((input[from] ?? 0) * (input[from + 1] ?? 0))

@@ -287,6 +287,7 @@ function keyedView(key: string, view: View, extents: Extents): View | undefined 
     ArrowDown: [0, 0.25],
   }
   const move = moves[key]
+  // biome-ignore lint/plugin: a pair
   if (move) return moved(view, extents, ...move)
   if (key === '+' || key === '=') return zoomed(view, extents, 0.5)
   if (key === '-') return zoomed(view, extents, 2)

@@ -67,7 +67,7 @@ const SCALES = ['linear', 'logarithmic'] as const
 function Histogram({ histogram }: { histogram: Bins }) {
   const [scale, setScale] = useState<(typeof SCALES)[number]>('linear')
   const { start, width, counts } = histogram
-  const most = Math.max(...counts)
+  const most = counts.reduce((one, other) => Math.max(one, other), 0)
   const x = scaleLinear([start, start + width * counts.length], [LEFT, WIDTH - 8])
   const y = (scale === 'linear' ? scaleLinear() : scaleSymlog()).domain([0, most]).range([HEIGHT - BOTTOM, 8])
   const ticks =

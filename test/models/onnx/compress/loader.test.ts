@@ -16,11 +16,23 @@ const SUFFIXES = {
   uint8: '_uint8',
   q4: '_q4',
   q4f16: '_q4f16',
+  q2: '_q2',
+  q2f16: '_q2f16',
   bnb4: '_bnb4',
 } as const
 
 /** Largest difference to float32, relative to the largest output. */
-const TOLERANCE = { fp16: 0.01, q8: 0.1, int8: 0.1, uint8: 0.1, q4: 0.4, q4f16: 0.4, bnb4: 0.4 } as const
+const TOLERANCE = {
+  fp16: 0.01,
+  q8: 0.1,
+  int8: 0.1,
+  uint8: 0.1,
+  q4: 0.4,
+  q4f16: 0.4,
+  q2: 2,
+  q2f16: 2,
+  bnb4: 0.4,
+} as const
 
 let folder: string
 beforeAll(async () => {

@@ -368,4 +368,14 @@ describe('rules of versions', () => {
     expect(inferred(14, shape, [2, 3, 4])).toEqual([3])
     expect(inferred(15, shape, [2, 3, 4])).toEqual([2])
   })
+
+  it('takes attributes of any length', () => {
+    const value = Array.from({ length: 300_000 }, (_, index) => index)
+    const ngrams = {
+      opType: 'TfIdfVectorizer',
+      inputs: ['x'],
+      attributes: { ngram_indexes: { type: 'INTS', value } },
+    }
+    expect(inferred(9, ngrams as NewNode, [2, 3])).toEqual([2, 300_000])
+  })
 })

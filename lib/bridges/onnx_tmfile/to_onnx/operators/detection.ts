@@ -1,5 +1,6 @@
 /** Boxes of SSD detectors: those that follow from shapes are constants. */
 
+import { append } from '../../../../long_lists.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 
@@ -51,7 +52,7 @@ function priorBox(s: NodeScope<'PriorBox'>) {
     for (let column = 0; column < columns; column += 1) {
       const x = fround(fround(column + params.offset) * stepWidth)
       const y = fround(fround(row + params.offset) * stepHeight)
-      for (const box of boxes) corners.push(...cornersOf(box, x, y))
+      for (const box of boxes) append(corners, cornersOf(box, x, y))
     }
   }
   const clipped = params.clip === 0 ? corners : corners.map((each) => Math.min(Math.max(each, 0), 1))

@@ -139,7 +139,7 @@ function checkBroadcast(step: Step): void {
 /** All operands in one shape. */
 function fullOperands(step: Step): { operands: Operand[]; shape: readonly number[] } {
   const { operands } = step
-  const shape = broadcastShape(...operands.map((each) => each.shape!))
+  const shape = broadcastShape(operands.map((each) => each.shape!))
   return { shape, operands: operands.map((each) => broadcastOperand(step.b, each, shape)) }
 }
 
@@ -225,7 +225,7 @@ function selected(step: Step, condition: Operand, input: number): Operand {
   if (!(branch instanceof Constant)) return eltwise(step.b, 'prod', condition, branch)
   const finite = branch.mapped((value) => Math.min(Math.max(value, -LARGEST), LARGEST))
   if (!(condition instanceof Constant)) return eltwise(step.b, 'prod', condition, finite)
-  const shape = broadcastShape(condition.shape, branch.shape)
+  const shape = broadcastShape([condition.shape, branch.shape])
   const [left, right] = [condition.expanded(shape), finite.expanded(shape)]
   return right.mapped((value, index) => (left.numbers[index] ? value : 0))
 }

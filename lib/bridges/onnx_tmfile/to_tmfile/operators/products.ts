@@ -79,7 +79,7 @@ export function matMul(step: Step): TmfileTensor {
     const y = reshape(b, other, [depth, columns])
     return reshape(b, b.emit('MatMul', [x, y], {}, [flat, columns]), step.output())
   }
-  const batch = broadcastShape(left.slice(0, -2), right.slice(0, -2))
+  const batch = broadcastShape([left.slice(0, -2), right.slice(0, -2)])
   const full = (operand: Operand, own: Shape): Operand => {
     const matrix = own.slice(-2)
     const ranked = reshapeOperand(b, operand, withRank(own, batch.length + 2))

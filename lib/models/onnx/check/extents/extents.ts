@@ -24,7 +24,7 @@ const TABLES: readonly Readonly<Record<string, ExtentRule>>[] = [
 /** The rules of an operator: those of several files are tried one after the other. */
 function ruleOf(opType: string): ExtentRule | undefined {
   const rules = TABLES.map((table) => ownEntry(table, opType)).filter((rule) => rule !== undefined)
-  return rules.length > 0 ? firstOf(...rules) : undefined
+  return rules.length > 0 ? firstOf(rules) : undefined
 }
 
 /** What is wrong, as a text that follows the path of the node and its operator. */

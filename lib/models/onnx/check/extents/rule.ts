@@ -12,7 +12,7 @@ import { rangeText } from '../range_text.js'
 export type ExtentRule = (node: NodeView, since: number) => string | undefined
 
 /** The first problem of several rules. */
-export function firstOf(...rules: readonly ExtentRule[]): ExtentRule {
+export function firstOf(rules: readonly ExtentRule[]): ExtentRule {
   return (node, since) => {
     for (const rule of rules) {
       const problem = rule(node, since)

@@ -111,5 +111,5 @@ export const WINDOW_RULES: Readonly<Record<string, ExtentRule>> = {
   ConvTranspose: transposed,
   MaxUnpool: unpooling,
   GridSample: gridSample,
-  MaxRoiPool: firstOf(pooledShape),
+  MaxRoiPool: firstOf([pooledShape]),
 }

@@ -1,21 +1,20 @@
-/** Changes attributes of a converted node that hold float32 values or name the type float32. Float parameters stay. */
+/** Changes attributes of a converted node that hold values of a float type or name it. Float parameters stay. */
 
+import type { Dtype } from '../../../dtype/dtypes.js'
 import { ownEntry } from '../../../own_entry.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { Attribute, Node } from '../document/types.js'
-import { type Clip, type HalfDtype, halfTensor } from './half_values.js'
 
-/** The type that replaces float32. */
-export interface HalfCodes {
-  readonly dtype: HalfDtype
-  readonly clip: Clip
+/** A float type and the one that replaces it. */
+export interface AttributeChange {
+  readonly from: Dtype
+  readonly to: Dtype
   /** `data_type` of ONNX. */
-  readonly code: number
+  readonly fromCode: number
+  readonly toCode: number
+  readonly convert: (tensor: DenseTensor) => DenseTensor
 }
-
-/** `data_type` of float32. */
-const FLOAT = 1
 
 /** Attributes that name an element type, by operator; `isWritten` where float32 is what an absent attribute means. */
 const TYPE_ATTRIBUTES: Readonly<Record<string, { readonly name: string; readonly isWritten: boolean }>> = {
@@ -34,17 +33,18 @@ const TYPE_ATTRIBUTES: Readonly<Record<string, { readonly name: string; readonly
   MelWeightMatrix: { name: 'output_datatype', isWritten: true },
 }
 
-export async function convertAttributes(node: Node, half: HalfCodes): Promise<void> {
-  if (node.opType === 'Constant') setConstant(node)
-  for (const attribute of node.attributes) convertTensors(attribute, half)
-  if (node.opType === 'ConstantOfShape' && !node.attribute('value')) {
-    node.setAttribute('value', { type: 'TENSOR', value: tensorOf([0], { dtype: half.dtype }) })
+export async function convertAttributes(node: Node, change: AttributeChange): Promise<void> {
+  const isFloat32 = change.from === 'float32'
+  if (node.opType === 'Constant' && isFloat32) setConstant(node)
+  for (const attribute of node.attributes) convertTensors(attribute, change)
+  if (node.opType === 'ConstantOfShape' && isFloat32 && !node.attribute('value')) {
+    node.setAttribute('value', { type: 'TENSOR', value: tensorOf([0], { dtype: change.to }) })
   }
   const named = ownEntry(TYPE_ATTRIBUTES, node.opType)
   if (!named) return
   const given = node.attribute(named.name)?.value
-  if (given === undefined ? named.isWritten : Number(given) === FLOAT) {
-    node.setAttribute(named.name, { type: 'INT', value: half.code })
+  if (given === undefined ? named.isWritten && isFloat32 : Number(given) === change.fromCode) {
+    node.setAttribute(named.name, { type: 'INT', value: change.toCode })
   }
 }
 
@@ -57,14 +57,10 @@ function setConstant(node: Node): void {
   node.setAttribute('value', { type: 'TENSOR', value: tensorOf(values, { dtype: 'float32' }) })
 }
 
-function convertTensors(attribute: Attribute, half: HalfCodes): void {
-  const convert = (tensor: Tensor): Tensor =>
-    isFloat(tensor) ? halfTensor(tensor, half.dtype, half.clip) : tensor
+function convertTensors(attribute: Attribute, { from, convert: changed }: AttributeChange): void {
+  const isFloat = (tensor: Tensor): tensor is DenseTensor => tensor.kind === 'dense' && tensor.dtype === from
+  const convert = (tensor: Tensor): Tensor => (isFloat(tensor) ? changed(tensor) : tensor)
   if (!attribute.tensors.some(isFloat)) return
   if (attribute.type === 'TENSOR') attribute.set({ type: 'TENSOR', value: convert(attribute.tensors[0]!) })
   if (attribute.type === 'TENSORS') attribute.set({ type: 'TENSORS', value: attribute.tensors.map(convert) })
-}
-
-function isFloat(tensor: Tensor): tensor is DenseTensor {
-  return tensor.kind === 'dense' && tensor.dtype === 'float32'
 }
