@@ -110,11 +110,15 @@ function checkRanges(given: unknown): ReadonlyMap<string, ValueRange> {
   )
 }
 
-/** An entry of onnxruntime's cache: `{ lowest: { data: [number] }, highest: { data: [number] } }`. */
+/**
+ * An entry of onnxruntime's cache, by the method of calibration: `lowest` and `highest` are numbers, or arrays of numpy as
+ * `{ data: number }` or `{ data: [number] }` (`TensorData.to_dict` of its 1.32). An array of several numbers is refused.
+ */
 function cachedRange(name: string, entry: unknown): ValueRange {
   const numberOf = (part: 'lowest' | 'highest'): unknown => {
-    const data = (entry as Record<string, { readonly data?: unknown }> | null)?.[part]?.data
-    return Array.isArray(data) ? data[0] : data
+    const value: unknown = (entry as Record<string, unknown> | null)?.[part]
+    const data = typeof value === 'object' ? (value as { readonly data?: unknown } | null)?.data : value
+    return Array.isArray(data) && data.length === 1 ? data[0] : data
   }
   return checkRange(name, { min: numberOf('lowest'), max: numberOf('highest') })
 }

@@ -89,17 +89,35 @@ describe('quantizeStatic', () => {
     expect(operatorsOf(model.graph)).toEqual(['Add', 'Exp', 'MatMul'])
   })
 
-  it('takes the JSON of the calibration cache of onnxruntime', async () => {
-    const entry = {
-      CLS: 'TensorData',
-      lowest: { data: [-1], dtype: 'float32' },
-      highest: { data: [2], dtype: 'float32' },
-    }
+  const hist = { data: [0, 3], dtype: 'int64', CLS: 'numpy.array' }
+  const array = (data: unknown) => ({ data, dtype: 'float32', CLS: 'numpy.array' })
+  /** As `write_calibration_table` of onnxruntime 1.32 writes them, by method. */
+  it.each([
+    ['minmax', { lowest: array([-1]), highest: array([2]) }],
+    ['percentile', { lowest: -1, highest: array(2), hist: 15, bins: 0 }],
+    ['entropy', { lowest: -1, highest: 2, hist, bins: array([-1, 0, 2]) }],
+    [
+      'distribution',
+      { avg: array(0.5), std: array(1), hist, hist_edges: array([-1, 0, 2]), lowest: -1, highest: 2 },
+    ],
+  ])('takes the JSON of the calibration cache of onnxruntime with %s', async (_, range) => {
+    const entry = { ...range, CLS: 'TensorData' }
     const cache = { CLS: 'TensorsData', data: { x: entry, y: entry } } as unknown as ValueRanges
     const model = modelOf([{ opType: 'Add', inputs: ['x', 'x'], outputs: ['y'] }])
     await quantizeStatic(model, { ranges: cache })
     expect(await numbersOf(model, 'x_scale')).toEqual([Math.fround(3 / 255)])
     expect(await numbersOf(model, 'x_zero_point')).toEqual([85])
+  })
+
+  it.each([
+    ['several numbers', { lowest: array([-1, -2]), highest: array([2, 3]) }],
+    ['nothing', { hist }],
+    ['null', null],
+    ['a null bound', { lowest: null, highest: 1 }],
+  ])('refuses an entry of a cache with %s, by name', async (_, entry) => {
+    const cache = { CLS: 'TensorsData', data: { x: entry } } as unknown as ValueRanges
+    const model = modelOf([{ opType: 'Add', inputs: ['x', 'x'], outputs: ['y'] }])
+    await expect(quantizeStatic(model, { ranges: cache })).rejects.toThrow('the range of "x" is ')
   })
 
   it('removes a Relu or a Clip only where the codes end there', async () => {
