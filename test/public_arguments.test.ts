@@ -443,6 +443,14 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: (given) => onnxEntry.toFloat16(given as never),
     args: () => [onnxEntry.OnnxModel.create()],
   },
+  narrowInts: {
+    run: async (options) => onnxEntry.narrowInts((await onnx()).onnx!, options as never),
+    args: () => [{ signal }],
+  },
+  'narrowInts of': {
+    run: (given) => onnxEntry.narrowInts(given as never),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
   toFloat32: {
     run: async (options) => onnxEntry.toFloat32((await onnx()).onnx!, options as never),
     args: () => [{ keepIo: ['x'], signal }],

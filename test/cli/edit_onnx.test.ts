@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { check, type OpenFile, open, save, tensor } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/onnx.js'
+import { addModel } from '../models/onnx/small_model.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
@@ -195,6 +196,28 @@ describe('edit of an ONNX model', () => {
     ])
     expect([...graph.outputNames]).toEqual(['y', 'sum'])
     expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
+  })
+
+  it('stores int64 as int32 where it can, and says why others stay', async () => {
+    const model = addModel()
+    const { graph } = model
+    for (const name of ['at', 'shape'])
+      graph.setInitializer(name, tensor(BigInt64Array.of(1n), { shape: [1] }))
+    graph.addNode({ opType: 'Gather', inputs: ['y', 'at'], outputs: ['g'] })
+    graph.addNode({ opType: 'Reshape', inputs: ['g', 'shape'], outputs: ['z'] })
+    graph.addOutput('z', { kind: 'tensor', dtype: 'float32', shape: [1] })
+    const [path, out] = [inFolder('wide.onnx'), inFolder('narrow.onnx')]
+    await save(path, model)
+    const { code, stdout } = await runCli(['edit', path, '--narrow-ints', '-o', out])
+    expect(code).toBe(0)
+    expect(stdout).toContain(
+      '1 int64 value stored as int32\nint64 stays, because Reshape needs int64: shape\n',
+    )
+    using file = await open(out)
+    expect(['at', 'shape'].map((name) => file.onnx!.graph.initializer(name)!.dtype)).toEqual([
+      'int32',
+      'int64',
+    ])
   })
 
   it('sets metadata and operator sets, and merges equal initializers', async () => {

@@ -194,6 +194,10 @@ function addModelOptions(command: Command): void {
         'simplify the graph: passes of docs/onnx.md, separated by commas; without a list the default passes',
       ).argParser(passList),
     )
+    .option(
+      '--narrow-ints',
+      'store int64 indices and sizes as int32 where their numbers and operators allow it',
+    )
     .option('--strip-weights', 'remove the values of all constants, but keep their sizes')
     .option('--strip-names', 'remove all names')
     .addOption(

@@ -26,6 +26,8 @@ export interface EditChoice {
   readonly removeUnused?: boolean
   /** Passes of an ONNX model; true for those that run by default. */
   readonly optimize?: readonly OptimizePass[] | true
+  /** int64 constants of an ONNX model become int32. */
+  readonly narrowInts?: boolean
   readonly stripWeights?: boolean
   readonly stripNames?: boolean
   /** Types of values of an ONNX model. */

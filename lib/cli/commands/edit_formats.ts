@@ -25,6 +25,7 @@ const ONLY: Readonly<Record<ModelFormat, Reasons>> = {
     metadata: 'a tmfile has no metadata',
     opset: 'a tmfile has no opsets',
     optimize: 'its passes are for ONNX operators',
+    narrowInts: 'a tmfile has no int64',
     allowPartial: 'edits of a tmfile change shapes even if nodes do not fit them, and list these nodes',
   },
 }
@@ -48,6 +49,7 @@ const GRAPH_CHANGES = {
   mergeConstants: true,
   removeUnused: true,
   optimize: true,
+  narrowInts: true,
   stripWeights: true,
   stripNames: true,
   setType: true,

@@ -2,7 +2,15 @@
 
 import { type DenseTensor, TileworkError } from '../../index.js'
 import type { Graph, InputShapeChange, Node, OnnxModel, OptimizePass } from '../../onnx.js'
-import { convertOpset, extract, optimize, setBatch, setInputShape, stripWeights } from '../../onnx.js'
+import {
+  convertOpset,
+  extract,
+  narrowInts,
+  optimize,
+  setBatch,
+  setInputShape,
+  stripWeights,
+} from '../../onnx.js'
 import { formatCount } from '../text/byte_count.js'
 import { didYouMean } from '../text/did_you_mean.js'
 import { isZeros, zeros } from './edit_changes.js'
@@ -13,6 +21,9 @@ import { type Constant, checkFits, weightsOf } from './edit_weights.js'
 
 /** Types of shapes, axes and conditions, which zeros would change. */
 const STRUCTURAL: ReadonlySet<string> = new Set(['int32', 'int64', 'bool'])
+
+/** Most constants that a line names. */
+const MAX_NAMED = 8
 
 /** Applies changes to a model and keeps a description of each. */
 export class OnnxChanges {
@@ -66,6 +77,7 @@ export class OnnxChanges {
       )
     }
     if (choice.optimize) await this.#optimize(choice.optimize)
+    if (choice.narrowInts) await this.#narrowInts()
     if (choice.stripWeights) {
       this.made.push(`values of ${formatCount(stripWeights(this.#model), 'initializer')} removed`)
     }
@@ -242,6 +254,21 @@ export class OnnxChanges {
     for (const { pass, changes: count } of changes)
       if (count > 0) this.made.push(`${pass}: ${formatCount(count, 'change')}`)
     if (changes.every(({ changes: count }) => count === 0)) this.made.push('optimize: nothing to do')
+  }
+
+  async #narrowInts(): Promise<void> {
+    const { narrowed, stays } = await narrowInts(this.#model)
+    this.made.push(`${formatCount(narrowed.length, 'int64 value')} stored as int32`)
+    const byReason = new Map<string, string[]>()
+    for (const { name, reason } of stays) {
+      const names = byReason.get(reason)
+      if (names) names.push(name)
+      else byReason.set(reason, [name])
+    }
+    for (const [reason, names] of byReason) {
+      const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : ''
+      this.made.push(`int64 stays, because ${reason}: ${names.slice(0, MAX_NAMED).join(', ')}${more}`)
+    }
   }
 
   #describeModel({ metadata = [], opset = [] }: EditChoice): void {

@@ -68,6 +68,7 @@ export type {
 } from './document/types.js'
 export { addFunction, type NewFunction, removeFunction } from './edit/function_edits.js'
 export { initializersToConstants, stripWeights } from './edit/graph_passes.js'
+export { type NarrowedInts, type NarrowIntsOptions, narrowInts } from './edit/narrow_ints.js'
 export { type InferredShapes, inferShapes } from './infer/declare_types.js'
 export { inferTypes, type TypeConflict } from './infer/infer.js'
 export {
