@@ -9,6 +9,7 @@ export {
   type ConvertQueuedOptions,
   convertQueued,
   type QueueOnlyOptions,
+  type QueueStall,
   type SubmitSummary,
   submitFiles,
 } from './queue/convert_queued.js'

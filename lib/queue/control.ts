@@ -21,6 +21,8 @@ export interface QueueCounts {
   /** Converted, but not yet collected by the run that submitted them. */
   readonly completed: number
   readonly failed: number
+  /** Workers that are connected; absent where the server does not list its clients. */
+  readonly workers?: number
   /** Whether the queue is paused: workers take no files. */
   readonly isPaused: boolean
 }
@@ -69,8 +71,9 @@ function controls(queue: Queue, { label }: CheckedPlace, connections: Connection
   }
 }
 
-async function countsOf(queue: Queue): Promise<QueueCounts> {
+export async function countsOf(queue: Queue): Promise<QueueCounts> {
   const isPaused = await queue.isPaused()
+  const workers = await queue.getWorkersCount().catch(() => undefined)
   const counts = await queue.getJobCounts(
     'waiting',
     'prioritized',
@@ -80,5 +83,6 @@ async function countsOf(queue: Queue): Promise<QueueCounts> {
     'failed',
   )
   const { waiting = 0, prioritized = 0, active = 0, delayed = 0, completed = 0, failed = 0 } = counts
-  return { waiting: waiting + prioritized, active, delayed, completed, failed, isPaused }
+  const files = { waiting: waiting + prioritized, active, delayed, completed, failed }
+  return { ...files, ...(workers !== undefined && { workers }), isPaused }
 }

@@ -1,5 +1,5 @@
 /** Converts many files by workers; the input list, manifest, reports and result are those of `convertMany`. */
-import { checkOptions, readInput } from '../caller_input.js'
+import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { whenAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import {
@@ -38,7 +38,12 @@ export interface QueueOnlyOptions {
    * Default: 10,000.
    */
   readonly window?: number
+  /** Called once, where no worker takes files three seconds after the start of the run. */
+  readonly onStall?: (reason: QueueStall) => void
 }
+
+/** Why no worker takes files: none is connected, or the queue is paused. */
+export type QueueStall = 'no worker' | 'paused'
 
 /**
  * Options of `convertQueued`: the options of `convertMany` that decide what is written, and the options of the queue. How files
@@ -51,9 +56,12 @@ const QUEUE_OPTIONS = {
   attempts: true,
   priority: true,
   window: true,
+  onStall: true,
 } as const satisfies Record<keyof QueueOnlyOptions, true>
 
 const DEFAULT_WINDOW = 10_000
+/** A worker that is started with the run needs about a second. */
+const STALLED_AFTER_MS = 3000
 /** Most jobs of a run that the server holds in memory, each of up to 256 KiB; a larger number is a mistake. */
 const MAX_WINDOW = 1_000_000
 
@@ -73,6 +81,7 @@ export async function convertQueued(
   const { many, queued, sent } = readQueuedOptions(given, 'convertQueued')
   const place = checkPlace(queued.queue)
   let submitter: Submitter | undefined
+  let timer: NodeJS.Timeout | undefined
   try {
     return await convertList(inputs, many, async (run) => {
       const performer = new QueuePerformer(run, many, sent)
@@ -80,11 +89,22 @@ export async function convertQueued(
         ...queued,
         onProgress: (output, progress) => performer.progress(output, progress),
       })
+      timer = setTimeout(tellStall, STALLED_AFTER_MS, submitter, queued.onStall)
       return performer.start(submitter, queued.window ?? DEFAULT_WINDOW)
     })
   } finally {
+    clearTimeout(timer)
     await submitter?.close()
   }
+}
+
+async function tellStall(submitter: Submitter, onStall: QueueOnlyOptions['onStall']): Promise<void> {
+  if (onStall === undefined) return
+  // Where the queue cannot be asked now, the run itself meets the failure.
+  const counts = await submitter.counts().catch(() => undefined)
+  if (counts === undefined || submitter.size === 0 || counts.active > 0) return
+  if (counts.isPaused) onStall('paused')
+  else if (counts.workers === 0) onStall('no worker')
 }
 
 /** Files that `submitFiles` has put into a queue. */
@@ -131,7 +151,8 @@ function readQueuedOptions(given: ConvertQueuedOptions, call: string): QueuedOpt
   const known = [...manyOptionNames().filter((name) => name !== 'jobs'), ...Object.keys(QUEUE_OPTIONS)]
   checkOptions(given as unknown as Record<string, unknown>, call, known)
   return readInput(`The options of ${call}`, () => {
-    const { queue, attempts, priority, window, ...rest } = given
+    const { queue, attempts, priority, window, onStall, ...rest } = given
+    checkListener(onStall, 'onStall')
     if (attempts !== undefined) checkNumber('attempts', attempts, 1, MAX_ATTEMPTS)
     if (priority !== undefined) checkNumber('priority', priority, 1, MAX_PRIORITY)
     if (window !== undefined) checkNumber('window', window, 1, MAX_WINDOW)
@@ -141,6 +162,7 @@ function readQueuedOptions(given: ConvertQueuedOptions, call: string): QueuedOpt
       ...(attempts !== undefined && { attempts }),
       ...(priority !== undefined && { priority }),
       ...(window !== undefined && { window }),
+      ...(onStall !== undefined && { onStall }),
     }
     return { many, queued, sent: jobOptions(sentOptions(many)) }
   })

@@ -8,6 +8,7 @@ import type { Queue, QueueEvents } from 'bullmq'
 import type { TileworkError } from '../errors.js'
 import { parseJson } from '../pipeline/many/manifest_line.js'
 import { type CheckedPlace, Connections, connectionError, loadBullMq } from './connection.js'
+import { countsOf, type QueueCounts } from './control.js'
 import { JOB_NAME, type JobData, jobId } from './job_data.js'
 import { sentPolicy } from './job_policy.js'
 import { readFailure, settingsOf } from './job_result.js'
@@ -100,6 +101,10 @@ export class Submitter {
       connections.end()
       throw error
     }
+  }
+
+  counts(): Promise<QueueCounts> {
+    return countsOf(this.#queue)
   }
 
   /** Number of pending jobs. */

@@ -16,10 +16,12 @@ export interface CliSetting {
   readonly stdin?: () => AsyncIterable<Uint8Array | string>
   /** Called after each write to stdout. */
   readonly onOutput?: (text: string) => void
+  /** Called after each write to stderr. */
+  readonly onMessage?: (text: string) => void
 }
 
 export async function runCli(args: readonly string[], setting: CliSetting = {}): Promise<CliResult> {
-  const { onOutput, columns, ...options } = setting
+  const { onOutput, onMessage, columns, ...options } = setting
   let stdout = ''
   let stderr = ''
   const code = await run(args, {
@@ -30,7 +32,12 @@ export async function runCli(args: readonly string[], setting: CliSetting = {}):
       },
       ...(columns !== undefined && { columns }),
     },
-    stderr: { write: (text) => (stderr += text) },
+    stderr: {
+      write: (text) => {
+        stderr += text
+        onMessage?.(text)
+      },
+    },
     ...options,
   })
   return { code, stdout, stderr }

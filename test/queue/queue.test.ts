@@ -218,6 +218,31 @@ describe.skipIf(REDIS_PROGRAM === undefined)('a queue', () => {
     await control.close()
   })
 
+  it('says once why nobody takes files', async () => {
+    const folder = await inputs(1)
+    const control = await openQueue(place)
+    const stalls: string[] = []
+    const waits = convertQueued(
+      pattern(folder),
+      options(folder, { onStall: (reason) => void stalls.push(reason) }),
+    )
+    await until(() => stalls.length > 0)
+    expect(stalls).toEqual(['no worker'])
+    expect(await control.counts()).toMatchObject({ waiting: 2, workers: 0 })
+    await work(folder)
+    expect(await waits).toMatchObject({ written: 1, failed: 1 })
+    expect(await control.counts()).toMatchObject({ waiting: 0, workers: 1 })
+    await control.pause()
+    const flags = ['--out-dir', join(folder, 'again'), '--keep-going', '--queue', place.url]
+    const onMessage = (): void => void control.resume()
+    const run = runCli(['convert', pattern(folder), ...flags, '--queue-name', place.name], { onMessage })
+    expect((await run).stderr.match(/.*paused.*/g)).toEqual([
+      'tilework: the queue is paused; "tilework queue resume --queue URL" lets workers take files.',
+    ])
+    expect(stalls).toHaveLength(1)
+    await control.close()
+  }, 30_000)
+
   it('survives a server that forgets everything', async () => {
     const folder = await inputs(5)
     const run = convertQueued(pattern(folder), options(folder))

@@ -12,7 +12,7 @@ import {
   type TensorLosses,
   TileworkError,
 } from '../../index.js'
-import type { ConvertQueuedOptions } from '../../queue.js'
+import type { ConvertQueuedOptions, QueueStall } from '../../queue.js'
 import { exitCodeOf } from '../error_exit_codes.js'
 import { EXIT, type ExitCode, worse } from '../exit_codes.js'
 import { inputError } from '../files/open_input.js'
@@ -67,7 +67,7 @@ export async function convertMany(
       },
       onDamagedManifest: ({ path, lines }: ManifestDamage) => report.damagedManifest(path, lines),
     }
-    if (flags.queue !== undefined) await convertByWorkers(inputs, options, flags, flags.queue)
+    if (flags.queue !== undefined) await convertByWorkers(inputs, options, flags, report)
     else {
       await convertFiles(inputs, {
         ...options,
@@ -89,8 +89,8 @@ export async function convertMany(
 async function convertByWorkers(
   inputs: ConvertInputs,
   options: Omit<ConvertQueuedOptions, 'queue'>,
-  { queueName, attempts, priority }: ConvertFlags,
-  url: string,
+  { queue: url = '', queueName, attempts, priority }: ConvertFlags,
+  report: ManyReport,
 ): Promise<void> {
   const { convertQueued } = await import('../../queue.js')
   await convertQueued(inputs, {
@@ -98,6 +98,7 @@ async function convertByWorkers(
     queue: { url, ...(queueName !== undefined && { name: queueName }) },
     ...(attempts !== undefined && { attempts }),
     ...(priority !== undefined && { priority }),
+    onStall: (reason) => report.stalled(reason),
   })
 }
 
@@ -157,6 +158,14 @@ class ManyReport {
   update(progress: ConvertManyProgress): void {
     this.#progress = progress
     this.#bar.update(progress, `${doneOf(progress)} of ${progress.files} files`)
+  }
+
+  stalled(reason: QueueStall): void {
+    this.#print(
+      reason === 'paused'
+        ? 'the queue is paused; "tilework queue resume --queue URL" lets workers take files.'
+        : 'no worker is connected to the queue; "tilework worker --queue URL --root DIR" starts one.',
+    )
   }
 
   damagedManifest(path: string, lines: readonly number[]): void {

@@ -2,6 +2,7 @@
 import { Argument, type Command } from 'commander'
 import { type FileQueue, openQueue } from '../../queue.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
+import { formatCount } from '../text/byte_count.js'
 import { printJson } from '../text/printable.js'
 import type { Terminal } from '../text/terminal.js'
 
@@ -52,8 +53,9 @@ async function control(
     const counts = await queue.counts()
     if (json) printJson(counts, terminal)
     else {
-      const { isPaused, ...numbers } = counts
+      const { isPaused, workers, ...numbers } = counts
       const states = Object.entries(numbers).map(([state, files]) => `${files} ${state}`)
+      if (workers !== undefined) states.push(formatCount(workers, 'worker'))
       terminal.stdout.write(`${states.join(', ')}${isPaused ? '; paused' : ''}\n`)
     }
     return EXIT.ok
