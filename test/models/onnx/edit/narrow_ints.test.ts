@@ -168,6 +168,33 @@ const STAYS: readonly (readonly [name: string, given: Given, constant: string, r
     'Shape takes or gives it',
   ],
   [
+    'an index before a dimension',
+    {
+      nodes: [
+        { opType: 'Shape', inputs: ['x'], outputs: ['dims'] },
+        { opType: 'Concat', inputs: ['at', 'dims'], outputs: ['all'], attributes: { axis: int(0) } },
+        { opType: 'Cast', inputs: ['all'], outputs: ['y'], attributes: { to: int(1) } },
+      ],
+      constants: { at: ints(0) },
+    },
+    'at',
+    'Shape takes or gives it',
+  ],
+  [
+    'what is compared with a Cast of a product',
+    {
+      nodes: [
+        { opType: 'Mul', inputs: ['big', 'big'], outputs: ['square'] },
+        { opType: 'Cast', inputs: ['square'], outputs: ['same'], attributes: { to: int(INT64) } },
+        { opType: 'Equal', inputs: ['limit', 'same'], outputs: ['y'] },
+      ],
+      constants: { big: ints(65536), limit: ints(0) },
+      output: 'bool',
+    },
+    'limit',
+    'Mul takes or gives it',
+  ],
+  [
     'an output',
     {
       nodes: [{ opType: 'Identity', inputs: ['c'], outputs: ['y'] }],
