@@ -102,7 +102,12 @@ export {
   type RunOptions,
 } from './layout/plan.js'
 export type { ExternalOptions, FileMessage, OnnxModel, OnnxWriteOptions } from './models/onnx/index.js'
-export type { OpenvinoModel, OpenvinoPort } from './models/openvino/index.js'
+export type {
+  OpenvinoConstantChange,
+  OpenvinoFloat16Report,
+  OpenvinoModel,
+  OpenvinoPort,
+} from './models/openvino/index.js'
 export type { TmfileModel, TmfileWriteOptions, WriteMode } from './models/tmfile/index.js'
 export { setThreads, threads } from './native/addon.js'
 export type { DlpackCapsule } from './native/types.js'

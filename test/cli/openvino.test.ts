@@ -85,3 +85,40 @@ describe('edit', () => {
     }
   })
 })
+
+describe('compress', () => {
+  it('--to fp16 writes both files, and says what stays', async () => {
+    const output = inFolder('half.xml')
+    const report = await runJson<{
+      tensors: { name: string }[]
+      nodes: { name: string; reason: string }[]
+      output: string
+    }>([...['compress', IR, '--to', 'fp16', '-o', output]])
+    expect(report.tensors.map(({ name }) => name)).toEqual(['w', 'w#8', 'loop/body/w'])
+    expect(report.nodes).toEqual([{ name: 'empty', opType: 'Const', reason: 'it has no elements' }])
+    const file = await open(output)
+    expect(file.dense('w_compressed').dtype).toBe('float16')
+    expect(Array.from(await file.dense('loop/body/w_compressed').toTypedArray(), Number)).toEqual([2, 3])
+    file.close()
+    expect((await runCli(['check', output])).code).toBe(0)
+  })
+
+  it('--out-dir names the file, and --dry-run writes none', async () => {
+    expect((await runCli(['compress', IR, '--to', 'fp16', '--out-dir', inFolder('halves')])).code).toBe(0)
+    expect(existsSync(inFolder('halves/model_fp16.xml'))).toBe(true)
+    const { code, stdout } = await runCli(['compress', IR, '--to', 'fp16', '--dry-run'])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('it has no elements')])
+  })
+
+  it.each([
+    [['--to', 'q8', '-o', 'x.xml'], '--to q8 makes ONNX models'],
+    [['--to', 'fp16', '-o', 'x.onnx'], 'must end in .xml'],
+    [['--to', 'fp16', '--no-keep-io', '-o', 'x.xml'], '--no-keep-io is for ONNX models'],
+    [['--to', 'fp16', '--tidy', '-o', 'x.xml'], '--tidy is for ONNX models'],
+    [['--to', 'fp16', '--block-size', '32', '-o', 'x.xml'], '--block-size is for ONNX models'],
+  ])('%j is refused', async (args, message) => {
+    const { code, stderr } = await runCli(['compress', IR, ...args])
+    expect(code).not.toBe(0)
+    expect(stderr).toContain(message)
+  })
+})

@@ -3,7 +3,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { type OpenFile, save, TileworkError } from '../../index.js'
+import { type OpenFile, type OpenvinoModel, save, TileworkError } from '../../index.js'
 import { type CompressReport, type OnnxModel, tidy, type ValueRanges, weightErrors } from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
@@ -12,6 +12,7 @@ import { printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import type { Terminal } from '../text/terminal.js'
 import { errorTable } from './compress_errors.js'
+import { checkOpenvinoChoice, compressOpenvino } from './compress_openvino.js'
 import { formatReport, type TargetReport } from './compress_report.js'
 import {
   compressTo,
@@ -52,6 +53,7 @@ const HELP = `
 Examples:
   tilework compress model.onnx --to fp16 -o model_fp16.onnx
   tilework compress model.onnx --to q4f16 --dry-run
+  tilework compress model.xml --to fp16 -o model_fp16.xml
   tilework compress model.onnx --to fp16,q8,q4,q4f16 --out-dir onnx
   tilework compress model.onnx --to q4 --gather --exclude /lm_head/MatMul -o small.onnx
   tilework compress model.onnx --to q4 --sensitivity
@@ -66,6 +68,7 @@ Examples:
 
 With --out-dir the file names are those that transformers.js expects: model_fp16.onnx, model_quantized.onnx, …
 The values of a model of 2 GiB or more are written to one file beside it: model_q4.onnx_data.
+Of an OpenVINO IR (.xml), --to fp16 gives what its save_model gives; no other option applies.
 --tidy finds weights in Constant nodes, and behind Identity, Transpose, Reshape and Cast; it stores equal weights once.
 --dry-run prints what would change, and what would not and why; it writes nothing.
 --opset auto converts a model of an earlier opset where a target needs a later one, and says so.
@@ -75,11 +78,11 @@ The values of a model of 2 GiB or more are written to one file beside it: model_
 export function addCompress(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('compress')
-    .summary('make an ONNX model smaller: float16, 8 bits, 4 bits')
+    .summary('make an ONNX model smaller (float16, 8 bits, 4 bits), or an OpenVINO IR (float16)')
     .description(
       'Writes an ONNX model with smaller weights. Its graph changes only where the new types require it.',
     )
-    .argument('<file>', 'an ONNX model')
+    .argument('<file>', 'an ONNX model, or an OpenVINO IR')
     .addOption(
       new Option('--to <names…>', `target formats: ${TARGET_NAMES.join(', ')}`)
         .makeOptionMandatory()
@@ -194,7 +197,15 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
   const file = await openInput(input, choice)
   const reports: TargetReport[] = []
   try {
-    if (!file.onnx) throw new TileworkError('ERR_UNSUPPORTED', `${input} is not an ONNX model.`)
+    if (file.openvino) {
+      const report = await compressIr(file.openvino, input, outputs, choice, terminal)
+      if (choice.json) printJson(report, terminal)
+      else terminal.stdout.write(formatReport(report, terminal))
+      return EXIT.ok
+    }
+    if (!file.onnx) {
+      throw new TileworkError('ERR_UNSUPPORTED', `${input} is neither an ONNX model nor an OpenVINO IR.`)
+    }
     refuseMissingData(file)
     refuseUnknownNodes(file.onnx, choice)
     const tidied = choice.tidy ? await tidy(file.onnx, { signal: terminal.signal }) : undefined
@@ -219,6 +230,22 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
   }
   if (choice.json) printJson(outputs.length === 1 ? reports[0] : reports, terminal)
   return EXIT.ok
+}
+
+async function compressIr(
+  model: OpenvinoModel,
+  input: string,
+  outputs: readonly (readonly [TargetName, string | undefined])[],
+  choice: CompressChoice,
+  terminal: Terminal,
+): Promise<TargetReport> {
+  checkOpenvinoChoice(
+    choice,
+    outputs.map(([to]) => to),
+  )
+  const [, output] = outputs[0]!
+  if (choice.outDir !== undefined && !choice.dryRun) await mkdir(choice.outDir, { recursive: true })
+  return compressOpenvino(model, { input, output }, choice, terminal)
 }
 
 /** Flags, and the ranges that a file holds. */
@@ -270,15 +297,16 @@ function outputsOf(
   if (output !== undefined && outDir !== undefined)
     refuse('-o and --out-dir both name the output; use one of them.')
   if (output !== undefined && names.length > 1) refuse('Several --to need --out-dir.')
-  if (output !== undefined && !/\.onnx$/i.test(output)) {
+  const extension = /\.xml$/i.test(input) ? '.xml' : '.onnx'
+  if (output !== undefined && extname(output).toLowerCase() !== extension) {
     refuse(
-      `-o ${output} must end in .onnx: compress keeps the graph. Use tilework convert for the weights alone.`,
+      `-o ${output} must end in ${extension}: compress keeps the graph. Use tilework convert for the weights alone.`,
     )
   }
   if (output !== undefined) return [[names[0]!, output]]
   if (outDir === undefined) refuse('Name the output with -o FILE or --out-dir DIR, or use --dry-run.')
   const stem = basename(input, extname(input))
-  return names.map((name) => [name, join(outDir, `${stem}${TARGETS[name].suffix}.onnx`)])
+  return names.map((name) => [name, join(outDir, `${stem}${TARGETS[name].suffix}${extension}`)])
 }
 
 function refuse(message: string): never {

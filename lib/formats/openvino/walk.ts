@@ -43,6 +43,8 @@ export interface Layer {
   readonly attributes: readonly Attribute[]
   /** Attributes of the first `<data>`. */
   data: readonly Attribute[]
+  /** True where its run-time information asks for full precision. */
+  isPrecise: boolean
   readonly inputs: Port[]
   readonly outputs: Port[]
   /** Byte offset of its element. */
@@ -78,6 +80,7 @@ type Frame =
   | { readonly kind: 'layers'; readonly graph: GraphScope }
   | { readonly kind: 'edges'; readonly graph: GraphScope }
   | { readonly kind: 'layer'; readonly layer: Layer }
+  | { readonly kind: 'marks'; readonly layer: Layer }
   | { readonly kind: 'ports'; readonly ports: Port[] }
   | { readonly kind: 'port'; readonly port: Port }
   | { readonly kind: 'dim'; readonly port: Port; text: string }
@@ -160,6 +163,11 @@ class Walk {
         return OTHER
       case 'layer':
         return this.#partOf(around.layer)
+      case 'marks':
+        if (name === 'attribute' && findAttribute(this.#xml.attributes, 'name')?.text === PRECISE) {
+          around.layer.isPrecise = true
+        }
+        return OTHER
       case 'ports':
         return name === 'port' ? this.#port(around.ports) : OTHER
       case 'port':
@@ -176,6 +184,7 @@ class Walk {
     if (name === 'input') return { kind: 'ports', ports: layer.inputs }
     if (name === 'output') return { kind: 'ports', ports: layer.outputs }
     if (name === 'data' && layer.data === NO_ATTRIBUTES) layer.data = this.#xml.attributes
+    if (name === 'rt_info') return { kind: 'marks', layer }
     if (!BODIES.has(name)) return OTHER
     const path = `${layer.graph.path}${layer.name}/${name}/`
     return { kind: 'graph', graph: this.#newGraph(path, { graph: layer.graph, id: layer.id }) }
@@ -190,7 +199,7 @@ class Walk {
     const text = (name: string): string => findAttribute(attributes, name)?.text ?? ''
     return {
       ...{ graph, attributes, id: text('id'), name: text('name'), type: text('type') },
-      ...{ data: NO_ATTRIBUTES, inputs: [], outputs: [], start, end: start },
+      ...{ data: NO_ATTRIBUTES, isPrecise: false, inputs: [], outputs: [], start, end: start },
     }
   }
 
@@ -236,6 +245,9 @@ class Walk {
     }
   }
 }
+
+/** Name of the mark that OpenVINO writes where it must not lower the precision of a layer. */
+const PRECISE = 'precise'
 
 const EDGE_ENDS = ['from-layer', 'from-port', 'to-layer', 'to-port'] as const
 

@@ -14,6 +14,8 @@ import { MAX_ATTRIBUTES } from './schema.js'
 /** An attribute of an element. */
 export interface Attribute {
   readonly name: string
+  /** Byte offset of the name. */
+  readonly at: number
   /** The value: entities resolved, line ends and tabs as spaces [3.3.3]. */
   readonly text: string
   /** Byte range of the value, between its quotes. */
@@ -219,7 +221,7 @@ export class XmlCursor {
         throw this.#cutOr(`The attribute ${quote(name)} has no quoted value.`, valueAt)
       }
       const end = this.#find(mark, valueAt + 1, 'A value')
-      attributes.push({ name, text: this.#value(valueAt + 1, end), start: valueAt + 1, end })
+      attributes.push({ name, at, text: this.#value(valueAt + 1, end), start: valueAt + 1, end })
       from = end + 1
     }
   }

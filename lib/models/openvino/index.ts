@@ -8,6 +8,7 @@ import { namingPairs, planCopy } from './pair.js'
 import { read } from './read.js'
 import { planModel } from './write.js'
 
+export type { OpenvinoConstantChange, OpenvinoFloat16Report } from './float16.js'
 export type { OpenvinoModel } from './model.js'
 export type { OpenvinoPort } from './summary.js'
 
@@ -17,7 +18,7 @@ export const openvino: ModelFormat<OpenvinoModel, Record<never, never>> = {
   plan,
   planCopy,
   naming: namingPairs,
-  isUnchanged: ({ replaced }) => replaced.size === 0,
+  isUnchanged: ({ replaced, float16 }) => replaced.size + float16.size === 0,
   weightsOf: (model) => model.constants(),
   nodesOf: ({ operatorCount }) => operatorCount,
   describe: describeOpenvino,

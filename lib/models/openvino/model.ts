@@ -13,6 +13,8 @@ import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import { withName } from '../../tensor/with_name.js'
 import { uncloneable } from '../../uncloneable.js'
 import { valueText } from '../../value_text.js'
+import { type OpenvinoFloat16Report, toFloat16 } from './float16.js'
+import { COMPRESSED_SUFFIX } from './names.js'
 import type { OpenvinoPort, OpenvinoSummary } from './summary.js'
 
 const UNCLONEABLE = uncloneable('an OpenVINO model; send its path or bytes instead')
@@ -37,6 +39,8 @@ export class OpenvinoModel {
   readonly files: WalkedIr
   /** @internal New values by the name of the constant. */
   readonly replaced = new Map<string, Tensor>()
+  /** @internal Values of constants that become float16, by their names in the file. */
+  readonly float16 = new Map<string, DenseTensor>()
 
   /** @internal */
   constructor(files: WalkedIr, summary: OpenvinoSummary) {
@@ -67,15 +71,32 @@ export class OpenvinoModel {
       const message = `The constant ${valueText(name)} is ${kindOf(old)}; ${kindOf(given)} was given.`
       throw new TileworkError('ERR_ARGUMENT', message)
     }
+    this.float16.delete(name)
     this.replaced.set(name, given.kind === 'dense' ? inRows(given) : given)
+  }
+
+  /**
+   * Makes float32 and float64 constants float16, as `save_model(compress_to_fp16=True)` of OpenVINO does: a Convert with the name of the
+   * constant follows each, so that other layers get what they got before. Constants stay where too many values are out of range or
+   * change too much, where shapes are computed from them, and all of them in a quantized model. A constant that is replaced
+   * afterwards stays as it was given.
+   *
+   * @throws TileworkError ERR_NO_DATA, ERR_ABORTED, ERR_IO
+   */
+  async toFloat16(options: { readonly signal?: AbortSignal } = {}): Promise<OpenvinoFloat16Report> {
+    return toFloat16(this, options.signal)
   }
 
   /** @internal The constants as they are now. */
   constants(): Tensors<Tensor> {
-    if (this.replaced.size === 0) return this.tensors
-    return mapTensors(this.tensors, (tensor) =>
-      withName(this.replaced.get(tensor.name) ?? tensor, tensor.name),
-    )
+    if (this.replaced.size + this.float16.size === 0) return this.tensors
+    return mapTensors(this.tensors, (tensor) => {
+      const { name } = tensor
+      const half = this.float16.get(name)
+      return half
+        ? withName(half, name + COMPRESSED_SUFFIX)
+        : withName(this.replaced.get(name) ?? tensor, name)
+    })
   }
 
   /** @internal Names the format without loading it. */

@@ -1,7 +1,7 @@
 /**
- * Plans the two files of a model whose constants were replaced. In the file of weights the new values take the place of the old
- * ones, or stand behind the others where a constant shares its bytes or has another number of them; only then the XML file changes, in
- * the offset and size of its layer. All other bytes of both files stay.
+ * Plans the two files of a model whose constants were changed. Where they were only replaced, the new values take the place of the
+ * old ones in the file of weights, or stand behind the others where a constant shares its bytes or has another number of them; only
+ * then the XML file changes, in the offset and size of its layer. All other bytes of both files stay.
  */
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
@@ -10,18 +10,13 @@ import type { WritePlan, WriteSegment, WriteTarget } from '../../formats/format.
 import type { Constant } from '../../formats/openvino/constant.js'
 import { ConstantKeys } from '../../formats/openvino/constants.js'
 import { CONST_TYPES, FORMAT_NAME } from '../../formats/openvino/schema.js'
-import { findAttribute, type Layer, walkXml } from '../../formats/openvino/walk.js'
+import { type Layer, walkXml } from '../../formats/openvino/walk.js'
 import { append } from '../../long_lists.js'
 import type { OpenvinoModel } from './model.js'
 import { planWeights } from './pair.js'
 import { type Patch, patched } from './patch.js'
+import { type Place, placePatch, planAllWeights, rewritePatches } from './rewrite.js'
 import { type StoredValues, storedValues } from './stored_values.js'
-
-/** Where the values of a constant are written. */
-export interface Place {
-  readonly offset: number
-  readonly size: number
-}
 
 /** @throws TileworkError ERR_NO_DATA, ERR_VALUE, ERR_ARGUMENT for a target that does not end in .xml or whose weights are taken */
 export async function planModel(
@@ -35,10 +30,26 @@ export async function planModel(
       format: FORMAT_NAME,
     })
   }
-  const { plan, moved } = await planReplaced(model, weights.source)
-  const xml = patched(bytes, placePatches(model, moved))
+  const { plan, patches } = await planContents(model, weights.source)
+  const xml = patched(bytes, patches)
   const sibling = await planWeights(path ?? 'model.xml', plan)
   return { byteLength: xml.byteLength, segments: [{ kind: 'bytes', bytes: xml }], siblings: [sibling] }
+}
+
+interface PlannedContents {
+  /** The file of weights. */
+  readonly plan: WritePlan
+  /** Changes of the XML file. */
+  readonly patches: readonly Patch[]
+}
+
+async function planContents(model: OpenvinoModel, source: ByteSource): Promise<PlannedContents> {
+  if (model.float16.size === 0) {
+    const { plan, moved } = await planReplaced(model, source)
+    return { plan, patches: placePatches(model, moved) }
+  }
+  const { plan, places } = await planAllWeights(model, source)
+  return { plan, patches: rewritePatches(model, places) }
 }
 
 interface Replacement {
@@ -82,7 +93,7 @@ async function planReplaced(
 }
 
 /** The constants whose bytes belong to another one, too. */
-export function sharedRanges(constants: readonly Constant[]): ReadonlySet<Constant> {
+function sharedRanges(constants: readonly Constant[]): ReadonlySet<Constant> {
   const shared = new Set<Constant>()
   const sorted = constants
     .filter(({ byteLength }) => byteLength > 0)
@@ -108,15 +119,8 @@ function placePatches(model: OpenvinoModel, moved: ReadonlyMap<string, Place>): 
   return patches
 }
 
-export function placePatch({ data }: Layer, { offset, size }: Place): Patch[] {
-  return [
-    { ...findAttribute(data, 'offset')!, text: String(offset) },
-    { ...findAttribute(data, 'size')!, text: String(size) },
-  ]
-}
-
 /** Reads the XML file again, and gives each constant with the key that it had the first time. */
-export function eachConstant(model: OpenvinoModel, visit: (layer: Layer, key: string) => void): void {
+function eachConstant(model: OpenvinoModel, visit: (layer: Layer, key: string) => void): void {
   // Without limits: those of the user were kept the first time.
   const budget = new Budget({}, {})
   const keys = new ConstantKeys(budget)
