@@ -244,7 +244,7 @@ void test_registers() {
           description.from = before;
           description.to = after;
           const ReorderPlan plan(description);
-          const bool is_in_registers = plan.reason().find("in the registers") != std::string::npos;
+          const bool is_in_registers = plan.reason().find("in registers where") != std::string::npos;
           CHECK_IN(text(description.casts), is_in_registers == has_cast_blocks());
           for (const bool is_common : {false, true}) {
             std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
