@@ -33,7 +33,8 @@ export function checkOpenvinoChoice(choice: object, targets: readonly TargetName
     )
   }
   for (const [key, usual] of Object.entries(ONNX_OPTIONS)) {
-    if ((choice as Readonly<Record<string, unknown>>)[key] === usual) continue
+    const value = (choice as Readonly<Record<string, unknown>>)[key]
+    if (value === undefined || value === usual) continue
     const flag = `--${key === 'keepIo' ? 'no-keep-io' : key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
     throw new TileworkError(
       'ERR_UNSUPPORTED',
