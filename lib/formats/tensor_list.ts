@@ -39,6 +39,35 @@ export abstract class LazyTensorList<T extends AnyTensor = Tensor> implements Te
   }
 }
 
+/** The tensors of entries that a reader has found, with unique names. */
+export class EntryTensors<Entry> extends LazyTensorList {
+  readonly #entries: readonly Entry[]
+  readonly #nameOf: (entry: Entry) => string
+  readonly #make: (entry: Entry) => Tensor
+  #positions: ReadonlyMap<string, number> | undefined
+
+  constructor(entries: readonly Entry[], nameOf: (entry: Entry) => string, make: (entry: Entry) => Tensor) {
+    super()
+    this.#entries = entries
+    this.#nameOf = nameOf
+    this.#make = make
+  }
+
+  get length(): number {
+    return this.#entries.length
+  }
+
+  protected tensorAt(position: number): Tensor {
+    return this.#make(this.#entries[position]!)
+  }
+
+  get(name: string): Tensor | undefined {
+    this.#positions ??= new Map(this.#entries.map((entry, position) => [this.#nameOf(entry), position]))
+    const position = this.#positions.get(name)
+    return position === undefined ? undefined : this.tensorAt(position)
+  }
+}
+
 /** The tensors of another list after a change, which is made when someone asks for one. */
 class ChangedTensors<From extends AnyTensor, To extends AnyTensor> extends LazyTensorList<To> {
   readonly #tensors: TensorList<From>

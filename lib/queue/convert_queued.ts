@@ -89,7 +89,7 @@ export async function convertQueued(
         ...queued,
         onProgress: (output, progress) => performer.progress(output, progress),
       })
-      timer = setTimeout(tellStall, STALLED_AFTER_MS, submitter, queued.onStall)
+      if (queued.onStall) timer = setTimeout(tellStall, STALLED_AFTER_MS, submitter, queued.onStall)
       return performer.start(submitter, queued.window ?? DEFAULT_WINDOW)
     })
   } finally {
@@ -98,8 +98,7 @@ export async function convertQueued(
   }
 }
 
-async function tellStall(submitter: Submitter, onStall: QueueOnlyOptions['onStall']): Promise<void> {
-  if (onStall === undefined) return
+async function tellStall(submitter: Submitter, onStall: (reason: QueueStall) => void): Promise<void> {
   // Where the queue cannot be asked now, the run itself meets the failure.
   const counts = await submitter.counts().catch(() => undefined)
   if (counts === undefined || submitter.size === 0 || counts.active > 0) return

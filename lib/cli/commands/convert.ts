@@ -18,7 +18,7 @@ import {
   TileworkError,
 } from '../../index.js'
 import type { ExitCode } from '../exit_codes.js'
-import { addReadOptions, inputError, openInput } from '../files/open_input.js'
+import { addReadOptions, inputError, isFolder, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
 import { graphLines } from '../text/graph_lines.js'
@@ -401,11 +401,6 @@ async function folderError(folder: string, output: string): Promise<TileworkErro
 
 async function isThere(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  // Where the path cannot be inspected, the write fails with the reason.
-  return (await stat(path).catch(() => undefined))?.isDirectory() === true
 }
 
 function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): void {

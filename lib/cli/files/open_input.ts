@@ -1,5 +1,5 @@
 /** Opens the input of a command; a failure is marked, because message and exit code depend on it. */
-import { statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
 import {
@@ -95,12 +95,13 @@ export async function openInput(
   try {
     return await open(inputOf(path, terminal), readChoice(choice))
   } catch (error) {
-    throw inputError(isFolder(path) ? folderError(path) : error, path)
+    throw inputError((await isFolder(path)) ? folderError(path) : error, path)
   }
 }
 
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+/** False also where the path cannot be inspected: reading or writing then fails with the reason. */
+export async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() === true
 }
 
 function folderError(path: string): TileworkError {

@@ -5,37 +5,20 @@ import { NO_METADATA } from '../../tensor/base_tensor.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import { sizeOf } from '../../tensor/shape.js'
 import type { Tensor } from '../../tensor/tensor.js'
-import { LazyTensorList } from '../tensor_list.js'
+import type { TensorList } from '../format.js'
+import { EntryTensors } from '../tensor_list.js'
 import type { Constant } from './constant.js'
 import type { Weights } from './constants.js'
 import { UnpackedSource } from './packed.js'
 import { TYPE_KEY } from './schema.js'
 import { OpenvinoStrings } from './strings.js'
 
-export class OpenvinoTensors extends LazyTensorList {
-  readonly #constants: readonly Constant[]
-  readonly #weights: Weights
-  #positions: ReadonlyMap<string, number> | undefined
-
-  constructor(constants: readonly Constant[], weights: Weights) {
-    super()
-    this.#constants = constants
-    this.#weights = weights
-  }
-
-  get length(): number {
-    return this.#constants.length
-  }
-
-  protected tensorAt(position: number): Tensor {
-    return makeTensor(this.#constants[position]!, this.#weights)
-  }
-
-  get(name: string): Tensor | undefined {
-    this.#positions ??= new Map(this.#constants.map(({ key }, position) => [key, position]))
-    const position = this.#positions.get(name)
-    return position === undefined ? undefined : this.tensorAt(position)
-  }
+export function openvinoTensors(constants: readonly Constant[], weights: Weights): TensorList<Tensor> {
+  return new EntryTensors(
+    constants,
+    ({ key }) => key,
+    (constant) => makeTensor(constant, weights),
+  )
 }
 
 function makeTensor(constant: Constant, weights: Weights): Tensor {

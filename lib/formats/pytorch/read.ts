@@ -8,7 +8,7 @@ import { containerOf } from './detect.js'
 import type { PytorchValue } from './plain_values.js'
 import { FORMAT_NAME } from './schema.js'
 import { walkShards } from './shards.js'
-import { CheckpointTensors } from './tensor_list.js'
+import { checkpointTensors } from './tensor_list.js'
 import { budgetOf, walkCheckpoint } from './walk.js'
 
 /** What a checkpoint holds beside its tensors. */
@@ -37,5 +37,5 @@ export async function read(source: ByteSource, options: ReadOptions): Promise<Re
   const { tensors, values } = found
   const container = isIndex ? 'sharded' : (found as Checkpoint).container
   const details: PytorchFile = { container, values, shared: sharedNames(tensors) }
-  return { tensors: new CheckpointTensors(tensors), findings: report.findings(), details }
+  return { tensors: checkpointTensors(tensors), findings: report.findings(), details }
 }

@@ -4,7 +4,7 @@ import { Budget } from '../budget.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
 import { DEFAULT_LIMITS, FORMAT_NAME } from './schema.js'
-import { TfliteTensors } from './tensor_list.js'
+import { tfliteTensors } from './tensor_list.js'
 import { walkFile } from './walk.js'
 
 /**
@@ -18,5 +18,5 @@ export async function read(source: ByteSource, { level, limits }: ReadOptions): 
   const budget = new Budget(limits, DEFAULT_LIMITS, source.byteLength)
   // A walk is undefined only where the report has thrown.
   const { tensors, details } = (await walkFile(source, { budget, report }))!
-  return { tensors: new TfliteTensors(source, tensors), findings: report.findings(), details }
+  return { tensors: tfliteTensors(source, tensors), findings: report.findings(), details }
 }

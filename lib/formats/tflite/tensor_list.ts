@@ -5,35 +5,18 @@ import { DTYPES } from '../../dtype/dtypes.js'
 import { packedByteLength } from '../../dtype/packed_codes.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import type { Tensor } from '../../tensor/tensor.js'
-import { LazyTensorList } from '../tensor_list.js'
+import type { TensorList } from '../format.js'
+import { EntryTensors } from '../tensor_list.js'
 import { denseBytes } from './sparsity.js'
 import { TfliteStrings } from './strings.js'
 import type { NamedTensor } from './walk.js'
 
-export class TfliteTensors extends LazyTensorList {
-  readonly #source: ByteSource
-  readonly #tensors: readonly NamedTensor[]
-  #positions: ReadonlyMap<string, number> | undefined
-
-  constructor(source: ByteSource, tensors: readonly NamedTensor[]) {
-    super()
-    this.#source = source
-    this.#tensors = tensors
-  }
-
-  get length(): number {
-    return this.#tensors.length
-  }
-
-  protected tensorAt(position: number): Tensor {
-    return makeTensor(this.#source, this.#tensors[position]!)
-  }
-
-  get(name: string): Tensor | undefined {
-    this.#positions ??= new Map(this.#tensors.map((tensor, position) => [tensor.name, position]))
-    const position = this.#positions.get(name)
-    return position === undefined ? undefined : this.tensorAt(position)
-  }
+export function tfliteTensors(source: ByteSource, tensors: readonly NamedTensor[]): TensorList<Tensor> {
+  return new EntryTensors(
+    tensors,
+    ({ name }) => name,
+    (tensor) => makeTensor(source, tensor),
+  )
 }
 
 function makeTensor(source: ByteSource, tensor: NamedTensor): Tensor {

@@ -1,10 +1,11 @@
 /** An IR beside its tensors: what it is, and where the parts of its files are. */
 import { inspect } from 'node:util'
 import { TileworkError } from '../../errors.js'
+import type { TensorList } from '../../formats/format.js'
 import { MODEL_FORMAT } from '../../formats/model_brand.js'
 import type { WalkedIr } from '../../formats/openvino/constants.js'
 import { FORMAT_NAME } from '../../formats/openvino/schema.js'
-import { OpenvinoTensors } from '../../formats/openvino/tensor_list.js'
+import { openvinoTensors } from '../../formats/openvino/tensor_list.js'
 import { mapTensors, type Tensors } from '../../formats/tensor_list.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
 import { isPlain } from '../../tensor/plain_storage.js'
@@ -34,7 +35,7 @@ export class OpenvinoModel {
   /** @internal Layers that compute, of all graphs. */
   readonly operatorCount: number
   /** @internal The constants as they were read. */
-  readonly tensors: OpenvinoTensors
+  readonly tensors: TensorList<Tensor>
   /** @internal */
   readonly files: WalkedIr
   /** @internal New values by the name of the constant. */
@@ -52,7 +53,7 @@ export class OpenvinoModel {
     this.layerCount = summary.layerCount
     this.operatorCount = summary.operatorCount
     this.rtInfo = summary.rtInfo
-    this.tensors = new OpenvinoTensors(files.constants, files.weights)
+    this.tensors = openvinoTensors(files.constants, files.weights)
   }
 
   /**

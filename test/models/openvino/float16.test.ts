@@ -20,7 +20,7 @@ const layer = (id: number, type: string, version = 'opset1') =>
 const edge = (from: number, to: number, port = 0) =>
   `<edge from-layer="${from}" from-port="0" to-layer="${to}" to-port="${port}"/>`
 
-/** What becomes of the constant `w`, which an Add takes. */
+/** The constant `w` after the compression; an Add takes it. */
 async function changeOf(values: readonly number[], type: 'f32' | 'f64' = 'f32') {
   const file = await openIr(
     irBytes({ constants: [constant(values, type)], layers: layer(1, 'Add'), edges: edge(0, 1) }),

@@ -88,18 +88,19 @@ def change_kind(model, graph, random):
 
 
 def rename_input(model, graph, random):
-    node = picked(random, [each for each in graph.node if each.input])
-    if node is None:
-        return False
-    node.input[random.randrange(len(node.input))] = random.choice([*names_of(graph), "unknown", ""])
-    return True
+    return rename_value(graph, random, lambda node: node.input)
 
 
 def rename_output(model, graph, random):
-    node = picked(random, [each for each in graph.node if each.output])
+    return rename_value(graph, random, lambda node: node.output)
+
+
+def rename_value(graph, random, values_of):
+    node = picked(random, [each for each in graph.node if values_of(each)])
     if node is None:
         return False
-    node.output[random.randrange(len(node.output))] = random.choice([*names_of(graph), "unknown", ""])
+    values = values_of(node)
+    values[random.randrange(len(values))] = random.choice([*names_of(graph), "unknown", ""])
     return True
 
 
