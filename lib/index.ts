@@ -197,6 +197,7 @@ export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } fr
 export { QUANTIZED_BLOCK_DTYPES, type QuantizedBlockDtype } from './tensor/encode_blocks.js'
 export { explain, type TensorExplanation } from './tensor/explain.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
+export { isDtype } from './tensor/is_dtype.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'
 export { type PadOptions, type PadWidth, pad } from './tensor/pad.js'
@@ -238,6 +239,7 @@ export type {
   TypedArrayOf,
   TypedArrayOptions,
 } from './tensor/tensor.js'
+export { transpose } from './tensor/transpose.js'
 export type {
   DifferentElement,
   ElementValue,

@@ -316,6 +316,8 @@ const CALLS: Readonly<Record<string, Call>> = {
   'concat with': { run: (other) => tilework.concat([small(), other as never]), args: () => [small()] },
   pad: { run: tilework.pad, args: () => [small(), [1, [0, 2]], { value: 1 }] },
   'pad by a width': { run: (width) => tilework.pad(small(), [width as never]), args: () => [[1, 1]] },
+  transpose: { run: tilework.transpose, args: () => [small(), [1, 0]] },
+  isDtype: { run: tilework.isDtype, args: () => [small(), 'float32'] },
   split: { run: tilework.split, args: () => [small(), 2, { axis: 0 }] },
   'split at': { run: (at) => tilework.split(small(), [at as never]), args: () => [1] },
   imageToTensor: {

@@ -155,7 +155,7 @@ function integerLimits(kind: DtypeKind, bits: number): NumberLimits {
 }
 
 /** True when `name` is the canonical name of a dtype. */
-export function isDtype(name: unknown): name is Dtype {
+export function isDtypeName(name: unknown): name is Dtype {
   return typeof name === 'string' && Object.hasOwn(DTYPES, name)
 }
 
@@ -169,7 +169,7 @@ const BY_NAME: ReadonlyMap<string, Dtype> = new Map(
  * @throws TileworkError ERR_DTYPE with the nearest names
  */
 export function resolveDtype(name: unknown): Dtype {
-  if (isDtype(name)) return name
+  if (isDtypeName(name)) return name
   const dtype = typeof name === 'string' ? BY_NAME.get(name.toLowerCase()) : undefined
   if (dtype !== undefined) return dtype
   const near = typeof name === 'string' ? nearestNames(name, Object.keys(DTYPES)) : []

@@ -2,7 +2,7 @@
 
 import { readInput } from '../caller_input.js'
 import { isBlockDtype } from '../dtype/block_types.js'
-import { isDtype } from '../dtype/dtypes.js'
+import { isDtypeName } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { dequantized } from './block_tensor.js'
@@ -55,7 +55,7 @@ export function checkTensor(value: unknown, call: string, blocks?: 'or blocks'):
 export function isDenseTensor(value: unknown): value is DenseTensor {
   if (!isNamed(value, 'dense')) return false
   const { dtype, shape, storage, bytes, bytesSync } = value as Partial<DenseTensor>
-  if (!isDtype(dtype) || !Array.isArray(shape)) return false
+  if (!isDtypeName(dtype) || !Array.isArray(shape)) return false
   if (typeof bytes !== 'function' || typeof bytesSync !== 'function') return false
   if (typeof storage !== 'object' || storage === null) return false
   const { layout, byteLength, lower, upper } = storage
@@ -65,7 +65,7 @@ export function isDenseTensor(value: unknown): value is DenseTensor {
 function isSparseTensor(value: unknown): value is SparseTensor {
   if (!isNamed(value, 'sparse')) return false
   const { dtype, shape, entryCount, indices, values } = value as Partial<SparseTensor>
-  if (!isDtype(dtype) || !Array.isArray(shape) || !isCount(entryCount)) return false
+  if (!isDtypeName(dtype) || !Array.isArray(shape) || !isCount(entryCount)) return false
   return typeof indices === 'function' && typeof values === 'function'
 }
 

@@ -172,7 +172,10 @@ export function withAxis(tensor: StoredTensor, axis: number): StoredTensor {
 }
 
 /** The same row-major storage under another shape. */
-function reshaped({ source, start, dtype, name }: StoredTensor, shape: readonly number[]): StoredTensor {
+export function reshaped(
+  { source, start, dtype, name }: StoredTensor,
+  shape: readonly number[],
+): StoredTensor {
   return new StoredTensor({ source, start, dtype, name, shape })
 }
 

@@ -7,7 +7,7 @@ import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { decodeElement } from '../dtype/decode.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, isDtypeName } from '../dtype/dtypes.js'
 import { packedByteLength, storeCode } from '../dtype/packed_codes.js'
 import { type ErrorPlace, TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -180,7 +180,7 @@ export class CooTensor extends BaseTensor implements SparseTensor {
 
 /** Bits of one element. @throws TileworkError ERR_UNSUPPORTED for strings, which have no fixed size */
 export function elementBits(dtype: Dtype): number {
-  const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
+  const bits: number = isDtypeName(dtype) ? DTYPES[dtype].bits : 0
   if (bits > 0) return bits
   throw new TileworkError(
     'ERR_UNSUPPORTED',

@@ -4,6 +4,7 @@
  * else its elements are gathered. Either way nothing is read before someone asks for bytes.
  */
 import { DTYPES, type Dtype } from '../dtype/dtypes.js'
+import { MAX_PERMUTED_AXES, permutedLayout } from '../layout/permuted_layout.js'
 import { StoredTensor } from './dense.js'
 import { FusedTensor } from './fused.js'
 import { type StridedInit, StridedSource } from './strided_source.js'
@@ -40,13 +41,10 @@ function isContiguous({ shape, strides }: StridedInit): boolean {
   return true
 }
 
-/** Letters of the axes of data layouts, in logical order. */
-const AXES = 'bfvuwzyx'
-
 /** The view as a region of an array with permuted axes; undefined where its strides do not nest in one. */
 function nestedTensor(init: StridedInit): FusedTensor | undefined {
   const { source, start, elements, dtype, shape, strides, name, metadata } = init
-  if (shape.length > AXES.length) return undefined
+  if (shape.length > MAX_PERMUTED_AXES) return undefined
   const long = [...shape.keys()].filter((axis) => shape[axis]! > 1)
   const order = long.sort((one, other) => strides[other]! - strides[one]!)
   const extents = shape.map(() => 1)
@@ -68,13 +66,7 @@ function nestedTensor(init: StridedInit): FusedTensor | undefined {
   }
   if (extents.reduce((product, extent) => product * extent, 1) > elements) return undefined
   const isPermuted = order.some((axis, at) => at > 0 && axis < order[at - 1]!)
-  const layout = isPermuted ? memoryOrder(order, shape.length) : 'row_major'
+  const layout = isPermuted ? permutedLayout(order, shape.length) : 'row_major'
   const base = new StoredTensor({ source, start, dtype, shape: extents, layout, name, metadata })
   return new FusedTensor({ base, region: { start: first, step, shape }, to: { layout: 'row_major' } })
-}
-
-/** The name of the layout with these axes in memory, outermost first; axes of one element come before them. */
-function memoryOrder(order: readonly number[], rank: number): string {
-  const others = [...Array(rank).keys()].filter((axis) => !order.includes(axis))
-  return [...others, ...order].map((axis) => AXES[axis]!).join('')
 }

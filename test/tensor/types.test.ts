@@ -10,6 +10,7 @@ import {
   type Dtype,
   dequantize,
   type Float16Numbers,
+  isDtype,
   lazyTensor,
   materialize,
   type OpenFile,
@@ -24,6 +25,7 @@ import {
   type TypedArray,
   type TypedArrayByDtype,
   tensor,
+  transpose,
 } from '../../lib/index.js'
 
 const floats = tensor(new Float32Array(4), { shape: [2, 2] })
@@ -53,6 +55,9 @@ async function typesOf(file: OpenFile, any: Tensor, dtype: Dtype): Promise<void>
   expectTypeOf(reorder(any, 'bfyx')).toEqualTypeOf<DenseTensor>()
   expectTypeOf(slice(floats, [[0, 1]])).toEqualTypeOf<DenseTensor<'float32'>>()
   expectTypeOf(asLayout(floats, 'bf', [2, 2])).toEqualTypeOf<DenseTensor<'float32'>>()
+  expectTypeOf(transpose(floats, [1, 0])).toEqualTypeOf<DenseTensor<'float32'>>()
+  if (isDtype(any, 'half')) expectTypeOf(any).toExtend<DenseTensor<'float16'>>()
+  if (isDtype(any, 'int64')) expectTypeOf(await any.toTypedArray()).toEqualTypeOf<BigInt64Array>()
   expectTypeOf(onDevice(floats, 'opencl')).toEqualTypeOf<DenseTensor<'float32'>>()
   expectTypeOf(await materialize(floats)).toEqualTypeOf<DenseTensor<'float32'>>()
   expectTypeOf(await sparseFromDense(floats)).toEqualTypeOf<SparseTensor<'float32'>>()
