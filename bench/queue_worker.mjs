@@ -2,8 +2,10 @@
  * A worker of `bench -- queue`, in a process of its own. Files of the scheme `bench:` are one small array, and what is written to
  * it is dropped, so that what is measured is the queue. Sends `ready` and `written` to its parent, and ends with it.
  */
-import { registerScheme, serialize, tensor } from '../dist/index.js'
+
+import { serialize, tensor } from '../dist/index.js'
 import { startWorker } from '../dist/queue.js'
+import { registerScheme } from '../dist/remote.js'
 
 const [url, jobs] = process.argv.slice(2)
 const values = Float32Array.from({ length: 24 }, (_, at) => at)

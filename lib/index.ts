@@ -4,15 +4,7 @@
  * @packageDocumentation
  */
 export { memoryBudget, setMemoryBudget } from './bytes/memory_budget.js'
-export type { RedirectPolicy, RemoteOptions } from './bytes/remote/remote_options.js'
-export { registerScheme } from './bytes/remote/schemes.js'
-export {
-  type ListedObject,
-  type RemoteObject,
-  type RemoteUpload,
-  RetryableError,
-  type UrlScheme,
-} from './bytes/remote/url_scheme.js'
+export type { RemoteOptions } from './bytes/remote/remote_options.js'
 export type { HardLinkPolicy, SymlinkPolicy } from './bytes/sibling.js'
 export type { ByteRange, ByteSource } from './bytes/source.js'
 export { type Device, type DeviceChoice, devices } from './device/devices.js'
@@ -43,24 +35,8 @@ export {
   type Level,
   TileworkError,
 } from './errors.js'
-export type { BtfWriteOptions } from './formats/btf/index.js'
 export type { TensorList } from './formats/format.js'
-export type {
-  GgufArray,
-  GgufMetadata,
-  GgufModel,
-  GgufNumbers,
-  GgufOptions,
-  GgufValue,
-  GgufValueInput,
-  GgufValueType,
-  GgufWriteOptions,
-} from './formats/gguf/index.js'
 export type { InputLimits as Limits } from './formats/limits.js'
-export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
-export type { PytorchContainer, PytorchFile, PytorchValue } from './formats/pytorch/index.js'
-export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
-export type { TfliteFile, TfliteSignature, TfliteSubgraph, TfliteTensor } from './formats/tflite/index.js'
 export {
   type ImageProcessor,
   type ImageProcessorOptions,
@@ -101,22 +77,12 @@ export {
   type ReorderPlan,
   type RunOptions,
 } from './layout/plan.js'
-export type { ExternalOptions, FileMessage, OnnxModel, OnnxWriteOptions } from './models/onnx/index.js'
-export type {
-  OpenvinoConstantChange,
-  OpenvinoFloat16Report,
-  OpenvinoModel,
-  OpenvinoPort,
-} from './models/openvino/index.js'
-export type { TmfileModel, TmfileWriteOptions, WriteMode } from './models/tmfile/index.js'
 export { setThreads, threads } from './native/addon.js'
 export type { DlpackCapsule } from './native/types.js'
-export { nearestNames } from './nearest_names.js'
 export type { TensorChanges } from './pipeline/change_tensors.js'
 export {
   type ConvertOptions,
   type ConvertResult,
-  checkConvertOptions,
   convert,
   type ExplainedTensor,
   type Output,
@@ -131,24 +97,11 @@ export {
 } from './pipeline/convert_many.js'
 export type { TensorChange, TensorDifference } from './pipeline/diff/compare_tensors.js'
 export type { GraphEdit } from './pipeline/diff/graph_edits.js'
-export {
-  type Diffable,
-  type Difference,
-  type DiffOptions,
-  diff,
-} from './pipeline/diff.js'
+export { type Diffable, type Difference, type DiffOptions, diff } from './pipeline/diff.js'
 export type { ConvertInput, ConvertInputs } from './pipeline/many/input_list.js'
-export { type MatchOptions, matchFiles } from './pipeline/many/match_files.js'
-export { type PathListOptions, readPathList } from './pipeline/many/path_list.js'
-export { isPattern } from './pipeline/many/pattern.js'
 export type { ByteChunks } from './pipeline/many/records.js'
-export { type SchedulerShardOptions, schedulerShard } from './pipeline/many/scheduler_shard.js'
 export type { Shard } from './pipeline/many/shard.js'
-export type {
-  ConvertManyProgress,
-  ConvertManySummary,
-  FailureGroup,
-} from './pipeline/many/tally.js'
+export type { ConvertManyProgress, ConvertManySummary, FailureGroup } from './pipeline/many/tally.js'
 export { type MeteredFile, type Metrics, type MetricsOptions, startMetrics } from './pipeline/metrics.js'
 export {
   type CheckOptions,
@@ -171,11 +124,7 @@ export type { SaveProgress } from './pipeline/progress.js'
 export type { ValueQuantization } from './pipeline/quantize_tensors.js'
 export type { FormatName, WriteOptions } from './pipeline/registry.js'
 export { type Saveable, type SaveOptions, type SerializeOptions, save, serialize } from './pipeline/save.js'
-export {
-  type QuantizationSummary,
-  summarizeTensor,
-  type TensorSummary,
-} from './pipeline/tensor_summary.js'
+export type { QuantizationSummary, TensorSummary } from './pipeline/tensor_summary.js'
 export type { UndoConversion, UndoOptions } from './pipeline/undo.js'
 export {
   type AsTensorOptions,

@@ -25,6 +25,7 @@ import {
   tensor,
   toDlpack,
 } from '../lib/index.js'
+import * as internal from '../lib/internal.js'
 import * as layoutEntry from '../lib/layout.js'
 import * as onnxEntry from '../lib/onnx.js'
 import {
@@ -43,6 +44,7 @@ import {
   stripWeights,
 } from '../lib/onnx.js'
 import * as queueEntry from '../lib/queue.js'
+import * as remote from '../lib/remote.js'
 import * as tmfileEntry from '../lib/tmfile.js'
 import { temporaryFolder } from './cli/temporary_folder.js'
 import { smallModel } from './formats/tmfile/tmfile_bytes.js'
@@ -160,9 +162,9 @@ const CALLS: Readonly<Record<string, Call>> = {
       },
     ],
   },
-  nearestNames: { run: tilework.nearestNames, args: () => ['con1', ['conv1', 'fc']] },
+  nearestNames: { run: internal.nearestNames, args: () => ['con1', ['conv1', 'fc']] },
   checkConvertOptions: {
-    run: tilework.checkConvertOptions,
+    run: internal.checkConvertOptions,
     args: () => ['in.btf', 'out.btf', { format: 'npy', dtype: 'int8', weightsOnly: true }],
   },
   convertMany: {
@@ -236,12 +238,12 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: async (capsule, options) => tilework.fromDlpack(capsule ?? (await toDlpack(small())), options),
     args: () => [undefined, { name: 'x', maxBytes: 100 }],
   },
-  isPattern: { run: tilework.isPattern, args: () => ['*.btf'] },
+  isPattern: { run: internal.isPattern, args: () => ['*.btf'] },
   lazyTensor: {
     run: tilework.lazyTensor,
     args: () => [() => small(), { dtype: 'float32', shape: [2, 2], name: 'x', keep: false }],
   },
-  matchFiles: { run: tilework.matchFiles, args: () => [inFolder('*.nothing'), { signal }] },
+  matchFiles: { run: internal.matchFiles, args: () => [inFolder('*.nothing'), { signal }] },
   materialize: {
     run: tilework.materialize,
     args: () => [small(), { device: undefined, out: new Uint8Array(16) }],
@@ -268,7 +270,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     ],
   },
   readPathList: {
-    run: (stream, options) => tilework.readPathList(stream, options).next(),
+    run: (stream, options) => internal.readPathList(stream, options).next(),
     args: () => [Readable.from(['a\n']), { nul: false }],
   },
   reorder: {
@@ -295,14 +297,14 @@ const CALLS: Readonly<Record<string, Call>> = {
     args: () => [inFolder('internal.onnx'), undefined, { external: false, signal, onProgress }],
   },
   schedulerShard: {
-    run: tilework.schedulerShard,
+    run: internal.schedulerShard,
     args: () => [{ count: 2, env: { JOB_COMPLETION_INDEX: '1' } }],
   },
   serialize: { run: serialize, args: () => [small(), { format: 'btf', signal, onProgress }] },
   'serialize a model': { run: serialize, args: () => [model(), { mode: 'canonical' }] },
   'serialize many': { run: serialize, args: () => [[small(), codes()], { format: 'safetensors' }] },
   registerScheme: {
-    run: tilework.registerScheme,
+    run: remote.registerScheme,
     args: () => ['tilework-test', { open: () => undefined, create: () => undefined, list: () => undefined }],
   },
   startMetrics: {
@@ -412,7 +414,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     ],
   },
   'imageToTensor of': {
-    run: (image) => tilework.imageToTensor([image as never]),
+    run: (given) => tilework.imageToTensor([given as never]),
     args: () => [{ data: new Uint8Array(3), info: { width: 1, height: 1, channels: 3 } }],
   },
   tensorToImage: {
@@ -673,7 +675,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   tmfileToOnnx: { run: tmfileEntry.tmfileToOnnx, args: () => [smallModel(), { batch: 2 }] },
   sparseFromDense: { run: sparseFromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
   summarizeTensor: {
-    run: (made) => void tilework.summarizeTensor(made),
+    run: (made) => void internal.summarizeTensor(made),
     args: () => [small()],
   },
   swapBitOrder: { run: tilework.swapBitOrder, args: () => [new Uint8Array(2), 'int4'] },
@@ -881,7 +883,14 @@ it('the table covers every exported function', () => {
   const named = functionsOf(tmfileEntry).map((name) =>
     name in CALLS && !(name in onnxEntry) ? name : `tmfile.${name}`,
   )
-  const others = functionsOf({ ...tilework, ...layoutEntry, ...onnxEntry, ...queueEntry })
+  const others = functionsOf({
+    ...tilework,
+    ...internal,
+    ...remote,
+    ...layoutEntry,
+    ...onnxEntry,
+    ...queueEntry,
+  })
   expect([...others, ...named].filter((name) => !(name in CALLS))).toEqual([])
 })
 

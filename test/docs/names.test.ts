@@ -45,7 +45,7 @@ describe.each(Object.keys(FORMATS))('%s', (name) => {
 
   it('exports the options of its writer', () => {
     const type = `${name[0]!.toUpperCase()}${name.slice(1)}WriteOptions`
-    expect(text('etc/api/index.api.md')).toMatch(new RegExp(`^export (interface|type) ${type}\\b`, 'm'))
+    expect(text('etc/api/formats.api.md')).toMatch(new RegExp(`^export (interface|type) ${type}\\b`, 'm'))
   })
 })
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { matchFiles } from '../../lib/index.js'
+import { matchFiles } from '../../lib/internal.js'
 // @ts-expect-error a script without types
 import { withoutPrepare, withPrepare } from '../../scripts/packed_manifest.mjs'
 
@@ -16,6 +16,8 @@ const ENTRIES = {
   './onnx': 'onnx',
   './tmfile': 'tmfile',
   './layout': 'layout',
+  './remote': 'remote',
+  './formats': 'formats',
   './queue': 'queue',
 }
 

@@ -14,13 +14,13 @@ import {
   type ManifestDamage,
   open,
   quantize,
-  readPathList,
   reorder,
   save,
   serialize,
   sparseFromDense,
   tensor,
 } from '../../lib/index.js'
+import { readPathList } from '../../lib/internal.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
 

@@ -1,7 +1,8 @@
 /** `save('scheme://…')`: parts in order of their numbers, whole objects or none, what refers to others last. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { convert, open, registerScheme, save, serialize, tensor } from '../../lib/index.js'
+import { convert, open, save, serialize, tensor } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/onnx.js'
+import { registerScheme } from '../../lib/remote.js'
 import { busy, MemoryStore } from '../bytes/remote/memory_store.js'
 
 let store: MemoryStore

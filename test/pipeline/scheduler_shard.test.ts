@@ -1,6 +1,6 @@
 /** Parts of a list by the environment of a scheduler. */
 import { describe, expect, it } from 'vitest'
-import { schedulerShard } from '../../lib/index.js'
+import { schedulerShard } from '../../lib/internal.js'
 import { runCli } from '../cli/run_cli.js'
 
 describe('schedulerShard', () => {

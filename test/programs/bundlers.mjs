@@ -28,7 +28,8 @@ import { pack, run, step } from './packed.mjs'
 
 /** Reorders by the addon, writes and opens files and searches a pattern, because formats and search load on demand. */
 const PROGRAM = `
-import { matchFiles, open, reorder, serialize, tensor, TileworkError } from 'tilework'
+import { matchFiles } from 'tilework/internal'
+import { open, reorder, serialize, tensor, TileworkError } from 'tilework'
 import { OnnxModel } from 'tilework/onnx'
 
 async function main() {

@@ -4,15 +4,7 @@ import { basename, join } from 'node:path'
 import { type Job, Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import {
-  convertMany,
-  type FileOutcome,
-  RetryableError,
-  registerScheme,
-  save,
-  serialize,
-  tensor,
-} from '../../lib/index.js'
+import { convertMany, type FileOutcome, save, serialize, tensor } from '../../lib/index.js'
 import { JOB_NAME, jobId } from '../../lib/queue/job_data.js'
 import {
   type ConvertQueuedOptions,
@@ -24,6 +16,7 @@ import {
   type WorkerEvent,
   type WorkerOptions,
 } from '../../lib/queue.js'
+import { RetryableError, registerScheme } from '../../lib/remote.js'
 import { MemoryStore } from '../bytes/remote/memory_store.js'
 import { runCli } from '../cli/run_cli.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'

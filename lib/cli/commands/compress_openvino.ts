@@ -1,5 +1,6 @@
 /** `tilework compress model.xml --to fp16`: an OpenVINO IR with constants in float16. */
-import { type OpenvinoModel, save, TileworkError } from '../../index.js'
+import type { OpenvinoModel } from '../../formats.js'
+import { save, TileworkError } from '../../index.js'
 import { startProgress } from '../text/progress.js'
 import type { Terminal } from '../text/terminal.js'
 import type { TargetReport } from './compress_report.js'

@@ -8,15 +8,13 @@ import { basename, extname, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import {
   type ConvertResult,
-  checkConvertOptions,
   convert as convertFile,
   convertMany as convertFiles,
   type FileOutcome,
-  isPattern,
   type Shard,
-  schedulerShard,
   TileworkError,
 } from '../../index.js'
+import { checkConvertOptions, isPattern, schedulerShard } from '../../internal.js'
 import type { ExitCode } from '../exit_codes.js'
 import { addReadOptions, inputError, isFolder, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'

@@ -7,11 +7,11 @@ import {
   type FileOutcome,
   type Finding,
   type ManifestDamage,
-  readPathList,
   startMetrics,
   type TensorLosses,
   TileworkError,
 } from '../../index.js'
+import { readPathList } from '../../internal.js'
 import type { ConvertQueuedOptions, QueueStall } from '../../queue.js'
 import { exitCodeOf } from '../error_exit_codes.js'
 import { EXIT, type ExitCode, worse } from '../exit_codes.js'

@@ -6,13 +6,13 @@ import {
   type Dtype,
   lazyTensor,
   TileworkError,
-  type TmfileModel,
   tensor,
 } from '../../index.js'
 import * as tmfile from '../../tmfile.js'
 import {
   NODE_FIELDS,
   type ShapeChange,
+  type TmfileModel,
   type TmfileNode,
   type TmfileNodeDescription,
   type TmfileQuantizedDtype,

@@ -1,6 +1,7 @@
 /** The changes that `tilework edit` can make. */
-import type { WriteMode } from '../../index.js'
+
 import type { Dimension, OptimizePass } from '../../onnx.js'
+import type { WriteMode } from '../../tmfile.js'
 import type { DeclaredType, InputShape, JsonObject, Named, NewName } from './edit_arguments.js'
 
 /** The requested changes, by flag. */

@@ -1,5 +1,7 @@
 /** Changes of an OpenVINO IR: new values of constants. Its layers keep their types and shapes. */
-import type { OpenFile, OpenvinoModel } from '../../index.js'
+
+import type { OpenvinoModel } from '../../formats.js'
+import type { OpenFile } from '../../index.js'
 import { formatCount } from '../text/byte_count.js'
 import type { EditChoice } from './edit_choice.js'
 import type { ConstantFiles } from './edit_constants.js'

@@ -2,7 +2,8 @@
 
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
-import { type ExternalOptions, type OpenFile, type SaveOptions, save, TileworkError } from '../../index.js'
+import { type OpenFile, type SaveOptions, save, TileworkError } from '../../index.js'
+import type { ExternalOptions } from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes } from '../text/byte_count.js'

@@ -6,12 +6,12 @@ import {
   type Dtype,
   digest,
   type Finding,
-  nearestNames,
   type OpenFile,
   type TensorList,
   type TensorSummary,
   TileworkError,
 } from '../../index.js'
+import { nearestNames } from '../../internal.js'
 import { type OnnxSummary, printModel, summarizeOnnx } from '../../onnx.js'
 import { dumpTmfile, summarizeTmfile, type TmfileDump, type TmfileSummary } from '../../tmfile.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'

@@ -2,7 +2,8 @@
  * Which tensors `inspect` lists, and in which order: `--filter`, `--sort`, `--limit`. A selection stores indices, not summaries:
  * the summaries of a million small tensors would take many times the size of the file.
  */
-import { type AnyTensor, summarizeTensor, type TensorList, TileworkError } from '../../index.js'
+import { type AnyTensor, type TensorList, TileworkError } from '../../index.js'
+import { summarizeTensor } from '../../internal.js'
 import { type FileSummary, type Listed, SummaryOfFile } from './inspect_summary.js'
 
 export const SORT_KEYS = ['name', 'bytes', 'dtype'] as const

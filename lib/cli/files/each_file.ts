@@ -1,7 +1,8 @@
 /** Runs a command over several files: paths, and patterns that the shell did not expand. The exit code is the most severe one. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isPattern, matchFiles, TileworkError } from '../../index.js'
+import { TileworkError } from '../../index.js'
+import { isPattern, matchFiles } from '../../internal.js'
 import { exitCodeOf } from '../error_exit_codes.js'
 import { EXIT, type ExitCode, worse } from '../exit_codes.js'
 import { printJson, writeTexts } from '../text/printable.js'

@@ -2,14 +2,8 @@
 import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
-import {
-  type Input,
-  type OpenFile,
-  type OpenOptions,
-  open,
-  type RedirectPolicy,
-  TileworkError,
-} from '../../index.js'
+import { type Input, type OpenFile, type OpenOptions, open, TileworkError } from '../../index.js'
+import type { RedirectPolicy } from '../../remote.js'
 import type { Terminal } from '../text/terminal.js'
 
 /** Flags for reading inputs, named as the options of `open`. */

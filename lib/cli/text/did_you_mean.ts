@@ -1,5 +1,5 @@
 /** Advice for an unknown name. */
-import { nearestNames } from '../../index.js'
+import { nearestNames } from '../../internal.js'
 
 /** `; did you mean "a", "b" or "c"?`, or `otherwise` where no known name is near. */
 export function didYouMean(name: string, known: Iterable<string>, otherwise = '.'): string {

@@ -1,4 +1,5 @@
 /** The warning about dtypes that npy and npz store as raw items, which are read back as unsigned integers. */
+
 import { DTYPES, type Dtype, type TensorSummary } from '../../index.js'
 import { printable } from './printable.js'
 

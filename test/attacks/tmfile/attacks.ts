@@ -5,7 +5,8 @@
  */
 import type { FindingCode } from '../../../lib/errors.js'
 import type { FileRecords, NodeRecord } from '../../../lib/formats/tmfile/decode/records.js'
-import { serialize, type TmfileModel } from '../../../lib/index.js'
+import { serialize } from '../../../lib/index.js'
+import type { TmfileModel } from '../../../lib/tmfile.js'
 import {
   constant,
   node,

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest'
 import { BLOCK_BYTES, CachedSource } from '../../../lib/bytes/remote/cached_source.js'
 import { checkRemoteOptions } from '../../../lib/bytes/remote/remote_options.js'
-import { check, open, registerScheme, serialize, tensor } from '../../../lib/index.js'
+import { check, open, serialize, tensor } from '../../../lib/index.js'
+import { registerScheme } from '../../../lib/remote.js'
 
 const KIB = 1024
 

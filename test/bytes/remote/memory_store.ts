@@ -1,5 +1,5 @@
 /** A scheme of URLs whose objects live in memory: what a program of a user would register, with failures on request. */
-import { type RemoteObject, type RemoteUpload, RetryableError, type UrlScheme } from '../../../lib/index.js'
+import { type RemoteObject, type RemoteUpload, RetryableError, type UrlScheme } from '../../../lib/remote.js'
 
 export class MemoryStore implements UrlScheme {
   readonly objects = new Map<string, Uint8Array>()

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
+import type { GgufValue } from '../../../lib/formats.js'
 import {
   type AnyTensor,
   BLOCK_DTYPES,
@@ -12,7 +13,6 @@ import {
   convert,
   dequantize,
   diff,
-  type GgufValue,
   type OpenGguf,
   open,
   quantize,

@@ -12,7 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { asTensor, check, type ExternalOptions, open, save, serialize, tensor } from '../../../lib/index.js'
+import { asTensor, check, open, save, serialize, tensor } from '../../../lib/index.js'
+import type { ExternalOptions } from '../../../lib/onnx.js'
 import {
   type Bytes,
   entry,

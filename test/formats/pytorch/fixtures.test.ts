@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { type AnyTensor, check, type OpenFile, open, type PytorchValue } from '../../../lib/index.js'
+import type { PytorchValue } from '../../../lib/formats.js'
+import { type AnyTensor, check, type OpenFile, open } from '../../../lib/index.js'
 import { hasThirdPartyFiles, THIRD_PARTY, thirdPartyPath } from '../../shared_fixtures.js'
 
 interface ExpectedTensor {

@@ -1,15 +1,8 @@
 /** Runs over many URLs: lists, patterns, names of outputs, and what a second run skips. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import {
-  convertMany,
-  open,
-  type RemoteOptions,
-  registerScheme,
-  save,
-  serialize,
-  tensor,
-} from '../../../lib/index.js'
+import { convertMany, open, type RemoteOptions, save, serialize, tensor } from '../../../lib/index.js'
+import { registerScheme } from '../../../lib/remote.js'
 import { MemoryStore } from '../../bytes/remote/memory_store.js'
 import { RangeServer } from '../../bytes/remote/range_server.js'
 import { AZURE, BUCKET, GCS, S3, type StoreServer } from '../../bytes/remote/store_servers.js'

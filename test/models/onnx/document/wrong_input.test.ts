@@ -3,13 +3,14 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { type OnnxModel, open, save, serialize, TileworkError, tensor } from '../../../../lib/index.js'
+import { open, save, serialize, TileworkError, tensor } from '../../../../lib/index.js'
 import {
   addFunction,
   decodeTensorProto,
   encodeTensorProto,
   Graph,
   initializersToConstants,
+  type OnnxModel,
   OnnxModel as OnnxModels,
 } from '../../../../lib/onnx.js'
 

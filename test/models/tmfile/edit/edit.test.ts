@@ -1,15 +1,7 @@
 /** Edits of models: what each changes and keeps, and that the written file is valid. */
 
 import { describe, expect, it } from 'vitest'
-import {
-  check,
-  type DenseTensor,
-  open,
-  serialize,
-  type TmfileModel,
-  tensor as tensorOf,
-} from '../../../../lib/index.js'
-import type { TmfileNode } from '../../../../lib/tmfile.js'
+import { check, type DenseTensor, open, serialize, tensor as tensorOf } from '../../../../lib/index.js'
 import {
   addConstant,
   castWeights,
@@ -29,6 +21,8 @@ import {
   setOutputs,
   stripNames,
   stripWeights,
+  type TmfileModel,
+  type TmfileNode,
 } from '../../../../lib/tmfile.js'
 import { constant, node, smallModel, variable } from '../../../formats/tmfile/tmfile_bytes.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../../shared_fixtures.js'

@@ -10,7 +10,6 @@ import {
   open,
   reorder,
   serialize,
-  type TmfileModel,
   tensor as tensorOf,
 } from '../../../../lib/index.js'
 import { ModelTensors } from '../../../../lib/models/tmfile/document/tensors.js'
@@ -21,6 +20,7 @@ import {
   quantizeConstant,
   replaceConstant,
   stripWeights,
+  type TmfileModel,
 } from '../../../../lib/tmfile.js'
 import { node, smallModel } from '../../../formats/tmfile/tmfile_bytes.js'
 import { THIRD_PARTY, thirdPartyPath } from '../../../shared_fixtures.js'
