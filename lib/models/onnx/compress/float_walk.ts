@@ -17,6 +17,7 @@ import { standardDomain } from '../document/node.js'
 import { orderedNodes } from '../document/node_order.js'
 import { isStandard } from '../document/scope.js'
 import type { Graph, Node, ValueType } from '../document/types.js'
+import { constantOf } from '../document/value.js'
 import { freeInitializers } from '../edit/free_initializers.js'
 import { type Opsets, type Signature, signatureOf } from '../infer/slots.js'
 import { type ElementType, ElementTypes } from './element_types.js'
@@ -192,6 +193,8 @@ class GraphWalk {
   readonly #casts = new Map<string, string>()
   readonly #producers = new Map<string, Node>()
   readonly #uses = new Map<string, InitializerUse[]>()
+  /** Small values of Constant nodes as they were. */
+  readonly #constants = new Map<string, DenseTensor>()
   /** Casts by the node that they follow; those of inputs and initializers by undefined. */
   readonly #added = new Map<Node | undefined, [from: string, to: string, dtype: Home][]>()
   readonly #products: IntegerProducts
@@ -303,12 +306,20 @@ class GraphWalk {
     for (const [index, name] of inputs.entries())
       this.#use(node, index, name, typeOfSlot(signature?.inputs, index))
     this.#setInputs()
-    if (reason === undefined && standardDomain(node.domain) === '')
+    if (reason === undefined && standardDomain(node.domain) === '') {
+      this.#keepConstant(node)
       await convertAttributes(node, context.attributes)
+    }
     if (inputs.length > 0 || node.outputs.some((name) => this.isFloat(name))) this.#note(node, inputs, reason)
     for (const [index, name] of node.outputs.entries()) {
       this.#define(node, index, name, typeOfSlot(signature?.outputs, index))
     }
+  }
+
+  #keepConstant(node: Node): void {
+    const value = constantOf(node)
+    if (value?.kind === 'dense' && value.dtype === this.#from && valueBytes(value) <= KEEP_BOTH_BYTES)
+      this.#constants.set(node.outputs[0]!, value)
   }
 
   /** @param inputs - as they were before Casts */
@@ -378,7 +389,10 @@ class GraphWalk {
     this.#newInputs.clear()
   }
 
-  /** The name of a value of this graph in the wanted type; adds a Cast where there is none yet. */
+  /**
+   * The name of a value of this graph in the wanted type; adds a Cast where there is none yet. A small Constant is stored in its old
+   * type as well: a Cast of it gives rounded numbers, and hides from runtimes that scales of a Resize are constant, or empty.
+   */
   #nameAs(name: string, want: Home): string {
     const current = this.#renamed.get(name) ?? name
     if ((this.#homes.get(name) ?? this.#from) === want) return current
@@ -388,7 +402,9 @@ class GraphWalk {
     const fresh = this.#context.names.take(name + SUFFIX[want])
     this.#homes.set(fresh, want)
     this.#casts.set(key, fresh)
-    this.#addCast(this.#producers.get(name), current, fresh, want)
+    const constant = want === this.#from ? this.#constants.get(name) : undefined
+    if (constant) this.graph.setInitializer(fresh, constant)
+    else this.#addCast(this.#producers.get(name), current, fresh, want)
     return fresh
   }
 
@@ -506,7 +522,8 @@ class GraphWalk {
     const declared = [...graph.inputs, ...graph.outputs, ...graph.valueInfo]
     for (const name of new Set(declared.map((each) => each.name))) {
       const home = graph.outputNames.has(name) ? this.#wantOfOutput(name) : this.#homes.get(name)
-      if (home !== undefined && home !== this.#from && this.isFloat(name))
+      // The output of a Cast that was removed may still be declared.
+      if (home !== undefined && home !== this.#from && this.isFloat(name) && graph.value(name))
         graph.setType(name, withDtype(graph.typeOf(name), home))
     }
   }

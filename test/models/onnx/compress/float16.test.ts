@@ -1,6 +1,6 @@
 /** Conversion of models to float16: recorded results of a program written from the rules, and the cases that other tools break. */
 import { describe, expect, it } from 'vitest'
-import { check, open, serialize, tensor } from '../../../../lib/index.js'
+import { check, type DenseTensor, open, serialize, tensor } from '../../../../lib/index.js'
 import { Graph, type NewNode, OnnxModel, type ToFloat16Options, toFloat16 } from '../../../../lib/onnx.js'
 import { CASES, initializersOf, operatorsOf, recorded } from './recorded.js'
 
@@ -53,6 +53,48 @@ const nodesOf = (model: OnnxModel): string[] =>
   model.graph.nodes.map(({ opType, inputs, outputs }) => `${opType}(${inputs}) -> ${outputs}`)
 
 describe('toFloat16', () => {
+  it('keeps small Constants that nodes need in float32, without rounding', async () => {
+    const third = tensor([1, 1 / 3], { dtype: 'float32' })
+    const empty = tensor(new Float32Array(0))
+    const constant = (value: typeof third, output: string): NewNode => ({
+      opType: 'Constant',
+      outputs: [output],
+      attributes: { value: { type: 'TENSOR', value } },
+    })
+    const model = modelOf([
+      constant(third, 'scales'),
+      constant(empty, 'none'),
+      { opType: 'Mul', inputs: ['x', 'scales'], outputs: ['a'] },
+      { opType: 'Resize', inputs: ['a', 'none', 'scales'], outputs: ['y'] },
+    ])
+    await toFloat16(model)
+    const { graph } = model
+    const [, roi, scales] = graph.nodes.find(({ opType }) => opType === 'Resize')!.inputs
+    expect(await (graph.initializer(scales!) as DenseTensor).toTypedArray()).toEqual(
+      Float32Array.of(1, 1 / 3),
+    )
+    expect(roi === 'none' || graph.initializer(roi!)?.dtype === 'float32').toBe(true)
+    const mul = graph.nodes.find(({ opType }) => opType === 'Mul')!
+    expect(mul.inputs[1]).toBe('scales')
+    expect(graph.nodes.filter(({ opType }) => opType === 'Cast').map(({ inputs }) => inputs[0])).toEqual([
+      'x',
+      expect.not.stringMatching(/scales|none/),
+    ])
+  })
+
+  it('takes a model that declares the output of a Cast that goes', async () => {
+    const to: NewNode['attributes'] = { to: { type: 'INT', value: 1 } }
+    const model = modelOf([
+      { opType: 'Relu', inputs: ['x'], outputs: ['a'] },
+      { opType: 'Cast', inputs: ['a'], outputs: ['b'], attributes: to },
+      { opType: 'Relu', inputs: ['b'], outputs: ['y'] },
+    ])
+    model.graph.setType('b', { kind: 'tensor', dtype: 'float32', shape: [2] })
+    await toFloat16(model)
+    expect(nodesOf(model).filter((text) => text.startsWith('Relu')).length).toBe(2)
+    expect((await check(await serialize(model))).filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+
   it('lets blocked nodes in a row exchange float32', async () => {
     const model = modelOf([
       { opType: 'Relu', inputs: ['x'], outputs: ['a'] },
