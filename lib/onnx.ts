@@ -92,10 +92,19 @@ export {
   type WeightErrorOptions,
   weightErrors,
 } from './models/onnx/index.js'
+export { type CalibrateOptions, calibrate } from './pipeline/calibration/calibrate.js'
 export {
-  type CalibrateOptions,
-  calibrate,
-  type Feeds,
-  type OnnxRuntime,
-  type RuntimeSession,
-} from './pipeline/calibration/calibrate.js'
+  type ComparedModel,
+  type ComparedOutput,
+  type ComparedType,
+  type CompareOutputsOptions,
+  compareOutputs,
+  type OutputComparison,
+} from './pipeline/comparison/compare_outputs.js'
+export type {
+  Feeds,
+  OnnxRuntime,
+  RuntimeOptions,
+  RuntimeSession,
+  TensorRuntime,
+} from './pipeline/onnxruntime/session.js'

@@ -521,6 +521,32 @@ const CALLS: Readonly<Record<string, Call>> = {
       },
     ],
   },
+  compareOutputs: {
+    run: (...args) =>
+      onnxEntry.compareOutputs(...(args as never as Parameters<typeof onnxEntry.compareOutputs>)),
+    args: () => [
+      addModel(),
+      addModel(),
+      {
+        runtime: {
+          InferenceSession: {
+            create: async () => ({
+              run: async () => ({ y: { type: 'float32', dims: [2], data: new Float32Array(2) } }),
+            }),
+          },
+          Tensor: class {},
+        },
+        inputs: [tensor(Float32Array.of(1, 2), { name: 'x' })],
+        dims: {},
+        seed: 1,
+        tolerance: 0.5,
+        renamed: { w: 'w' },
+        isPart: false,
+        open: { mode: 'read' },
+        signal,
+      },
+    ],
+  },
   weightErrors: {
     run: async (options) => onnxEntry.weightErrors((await onnx()).onnx!, options as never),
     args: () => [

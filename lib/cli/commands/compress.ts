@@ -22,10 +22,12 @@ import {
   type Target,
   type TargetName,
   type TargetOptions,
+  toleranceOf,
 } from './compress_targets.js'
 import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
+import { addVerifyOptions, refusalLine, Verifier, type VerifyChoice } from './verify.js'
 
-interface CompressChoice extends ReadChoice, OutputChoice {
+interface CompressChoice extends ReadChoice, OutputChoice, VerifyChoice {
   readonly to: readonly TargetName[]
   readonly output?: string
   readonly outDir?: string
@@ -58,6 +60,7 @@ Examples:
   tilework compress model.onnx --to fp16,q8,q4,q4f16 --out-dir onnx
   tilework compress model.onnx --to q4 --gather --exclude /lm_head/MatMul -o small.onnx
   tilework compress model.onnx --to q4 --sensitivity
+  tilework compress model.onnx --to fp16 --verify -o model_fp16.onnx
   tilework compress model.onnx --to qdq --ranges ranges.json -o model_qdq.onnx
 
   fp16   float16; inputs and outputs stay float32      q4     weights of MatMul in blocks of 4 bits
@@ -74,6 +77,8 @@ Of an OpenVINO IR (.xml), --to fp16 gives what its save_model gives; no other op
 --dry-run prints what would change, and what would not and why; it writes nothing.
 --opset auto converts a model of an earlier opset where a target needs a later one, and says so.
 --sensitivity prints the error of each weight, worst first, and writes nothing; --exclude skips such a node.
+--verify runs MODEL and each result in your onnxruntime-node first (npm install onnxruntime-node), on random inputs or those
+of --verify-inputs: a result with an output beyond --tolerance is not written, and the exit code is 1.
 --ranges makes qdq quantize activations, too: { "value": { "min": 0, "max": 1 } }, or onnxruntime's calibration cache.`
 
 export function addCompress(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
@@ -96,6 +101,7 @@ export function addCompress(program: Command, terminal: Terminal, finish: (code:
     )
   addFloat16Options(command)
   addQuantizationOptions(command)
+  addVerifyOptions(command, '0.02 for fp16 and fp32, 0.1 for 8 bits, 0.4 for fewer')
   addOutputOptions(addReadOptions(command))
     .option(
       '--tidy',
@@ -195,10 +201,27 @@ function refuseUnknownNodes(model: OnnxModel, { exclude = [], blockNode = [] }: 
 async function run(input: string, choice: CompressChoice, terminal: Terminal): Promise<ExitCode> {
   const outputs = outputsOf(input, choice)
   const ranges = await rangesOf(choice)
+  if (choice.verify && choice.sensitivity) refuse('--sensitivity makes no model that --verify could run.')
+  const verifier = await Verifier.of(choice, terminal.signal)
+  try {
+    return await runVerified(input, { ...choice, values: ranges }, outputs, verifier, terminal)
+  } finally {
+    verifier?.close()
+  }
+}
+
+async function runVerified(
+  input: string,
+  choice: FullChoice,
+  outputs: readonly (readonly [TargetName, string | undefined])[],
+  verifier: Verifier | undefined,
+  terminal: Terminal,
+): Promise<ExitCode> {
   const file = await openInput(input, choice)
   const reports: TargetReport[] = []
   try {
     if (file.openvino) {
+      if (verifier) refuse(`--verify runs ONNX models; ${input} is an OpenVINO IR.`)
       const report = await compressIr(file.openvino, input, outputs, choice, terminal)
       if (choice.json) printJson(report, terminal)
       else terminal.stdout.write(formatReport(report, terminal))
@@ -220,17 +243,20 @@ async function run(input: string, choice: CompressChoice, terminal: Terminal): P
         input,
         to,
         ...(tidied && { tidied }),
-        ...(await compressOne(file.onnx, to, output, { ...choice, values: ranges }, terminal)),
+        ...(await compressOne(file.onnx, { input, to, output }, choice, verifier, terminal)),
       }
       reports.push(report)
       // Printed at once: if the next target is refused, the written file must still be reported.
       if (!choice.json) terminal.stdout.write(formatReport(report, terminal))
+      const { verification } = report
+      if (verification && !verification.isWithin)
+        terminal.stderr.write(`tilework: ${refusalLine(output, verification)}\n`)
     }
   } finally {
     file.close()
   }
   if (choice.json) printJson(outputs.length === 1 ? reports[0] : reports, terminal)
-  return EXIT.ok
+  return reports.every(({ verification }) => verification?.isWithin !== false) ? EXIT.ok : EXIT.findings
 }
 
 async function compressIr(
@@ -322,16 +348,26 @@ function refuseMissingData(file: OpenFile): void {
   }
 }
 
+interface CompressJob {
+  readonly input: string
+  readonly to: TargetName
+  /** Absent for a dry run. */
+  readonly output: string | undefined
+}
+
 async function compressOne(
   original: OnnxModel,
-  to: TargetName,
-  output: string | undefined,
+  { input, to, output }: CompressJob,
   choice: FullChoice,
+  verifier: Verifier | undefined,
   terminal: Terminal,
-): Promise<CompressReport & { readonly output?: string }> {
+): Promise<CompressReport & Pick<TargetReport, 'output' | 'verification'>> {
   const model = original.copy()
   const report = await compressTo(model, to, libraryOptions(choice, terminal.signal))
-  if (output === undefined) return report
+  const tolerance = toleranceOf(to, choice.values !== undefined)
+  const verification = await verifier?.compare(input, model, { tolerance })
+  const verified = { ...report, ...(verification && { verification }) }
+  if (output === undefined || verification?.isWithin === false) return verified
   const progress = startProgress(`Writing ${to}`, terminal)
   try {
     await save(output, model, {
@@ -343,7 +379,7 @@ async function compressOne(
   } finally {
     progress.stop()
   }
-  return { ...report, output }
+  return { ...verified, output }
 }
 
 function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions {

@@ -5,19 +5,22 @@ import { printable } from '../text/printable.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
 import { TARGETS, type TargetName } from './compress_targets.js'
+import { type Verification, verificationLines } from './verify.js'
 
 export interface TargetReport extends CompressReport {
   readonly input: string
   readonly to: TargetName
   /** Changes by `--tidy`. */
   readonly tidied?: readonly OptimizeChange[]
-  /** Absent for a dry run. */
+  /** Absent for a dry run, and where nothing was written. */
   readonly output?: string
+  readonly verification?: Verification
 }
 
 /** A summary; for a dry run also tables of weights and of unchanged nodes. */
 export function formatReport(report: TargetReport, terminal: Terminal): string {
-  const { input, to, output, bytesBefore, bytesAfter } = report
+  const { input, to, output, bytesBefore, bytesAfter, verification } = report
+  const hasTables = output === undefined && verification?.isWithin !== false
   const end = output === undefined ? to : `${to}, ${printable(output)}`
   const share = bytesBefore === 0 ? '' : ` (${Math.round((100 * bytesAfter) / bytesBefore)} %)`
   const line = `${printable(input)} as ${end}: weights ${formatBytes(bytesBefore)} → ${formatBytes(bytesAfter)}${share}\n`
@@ -27,7 +30,8 @@ export function formatReport(report: TargetReport, terminal: Terminal): string {
     tidyLine(report) +
     unchangedLine(report) +
     stayLines(report) +
-    (output === undefined ? weightTable(report, terminal) + nodeTable(report, terminal) : '')
+    (verification ? verificationLines(verification) : '') +
+    (hasTables ? weightTable(report, terminal) + nodeTable(report, terminal) : '')
   )
 }
 

@@ -41,7 +41,19 @@ export interface Target {
   readonly steps: readonly Step[]
   /** What a model lacks if the target changes nothing; completes "the model has no …". */
   readonly wants: string
+  /** Largest error of an output that `--verify` takes, relative to the largest value of the output. */
+  readonly tolerance: number
 }
+
+/** Rounding to 11 bits (2^-11) at every node: at most 0.002 in most nets, 0.018 in one that begins with a Fourier transform. */
+const FLOAT16_TOLERANCE = 0.02
+/** Weights and activations of 8 bits: 0.03 in nine of ten nets. */
+const CODES_TOLERANCE = 0.1
+/**
+ * Weights of 4 bits: 0.06 to 0.3 in most nets. The same for 2 bits: weights that were trained for them lose no more, and those of
+ * others cannot be told from wrong ones.
+ */
+const BLOCKS_TOLERANCE = 0.4
 
 const FULL = 'float16 or bfloat16 value that can be float32'
 const HALF = 'float32 value that can be float16'
@@ -67,23 +79,67 @@ const standard: Step = (model, options) =>
   options.static ? quantizeStatic(model, options.static) : blocks({ format: 'qdq' })(model, options)
 
 export const TARGETS = {
-  fp32: { suffix: '_fp32', wants: FULL, steps: [full] },
-  fp16: { form: 'float16', suffix: '_fp16', wants: HALF, steps: [half] },
-  q8: { form: 'int8', suffix: '_quantized', wants: CODES, steps: [codes({ weightType: 'auto' })] },
-  int8: { form: 'int8', suffix: '_int8', wants: CODES, steps: [codes({ weightType: 'int8' })] },
-  uint8: { form: 'uint8', suffix: '_uint8', wants: CODES, steps: [codes({ weightType: 'uint8' })] },
-  q4: { form: 'blocks', suffix: '_q4', wants: BLOCKS, steps: [blocks({})] },
-  q4f16: { form: 'blocks', suffix: '_q4f16', wants: `${BLOCKS}, and no ${HALF}`, steps: [blocks({}), half] },
-  q2: { form: 'blocks', bits: 2, suffix: '_q2', wants: BLOCKS, steps: [blocks({ bits: 2 })] },
+  fp32: { suffix: '_fp32', wants: FULL, tolerance: FLOAT16_TOLERANCE, steps: [full] },
+  fp16: { form: 'float16', suffix: '_fp16', wants: HALF, tolerance: FLOAT16_TOLERANCE, steps: [half] },
+  q8: {
+    form: 'int8',
+    suffix: '_quantized',
+    wants: CODES,
+    tolerance: CODES_TOLERANCE,
+    steps: [codes({ weightType: 'auto' })],
+  },
+  int8: {
+    form: 'int8',
+    suffix: '_int8',
+    wants: CODES,
+    tolerance: CODES_TOLERANCE,
+    steps: [codes({ weightType: 'int8' })],
+  },
+  uint8: {
+    form: 'uint8',
+    suffix: '_uint8',
+    wants: CODES,
+    tolerance: CODES_TOLERANCE,
+    steps: [codes({ weightType: 'uint8' })],
+  },
+  q4: { form: 'blocks', suffix: '_q4', wants: BLOCKS, tolerance: BLOCKS_TOLERANCE, steps: [blocks({})] },
+  q4f16: {
+    form: 'blocks',
+    suffix: '_q4f16',
+    wants: `${BLOCKS}, and no ${HALF}`,
+    tolerance: BLOCKS_TOLERANCE,
+    steps: [blocks({}), half],
+  },
+  q2: {
+    form: 'blocks',
+    bits: 2,
+    suffix: '_q2',
+    wants: BLOCKS,
+    tolerance: BLOCKS_TOLERANCE,
+    steps: [blocks({ bits: 2 })],
+  },
   q2f16: {
     form: 'blocks',
     bits: 2,
     suffix: '_q2f16',
+    tolerance: BLOCKS_TOLERANCE,
     wants: `${BLOCKS}, and no ${HALF}`,
     steps: [blocks({ bits: 2 }), half],
   },
-  bnb4: { form: 'bnb4', suffix: '_bnb4', wants: BLOCKS, steps: [blocks({ format: 'bnb4' })] },
-  qdq: { form: 'blocks', suffix: '_qdq', wants: 'node that qdq quantizes', steps: [standard] },
+  bnb4: {
+    form: 'bnb4',
+    suffix: '_bnb4',
+    wants: BLOCKS,
+    tolerance: BLOCKS_TOLERANCE,
+    steps: [blocks({ format: 'bnb4' })],
+  },
+  qdq: {
+    form: 'blocks',
+    suffix: '_qdq',
+    wants: 'node that qdq quantizes',
+    tolerance: BLOCKS_TOLERANCE,
+    steps: [standard],
+  },
 } as const satisfies Record<string, Target>
 
 export type TargetName = keyof typeof TARGETS
@@ -107,4 +163,9 @@ export async function compressTo(
     bytesBefore: reports[0]!.bytesBefore,
     bytesAfter: reports.at(-1)!.bytesAfter,
   }
+}
+
+/** With ranges, qdq is static quantization to 8 bits. */
+export function toleranceOf(name: TargetName, isStatic: boolean): number {
+  return name === 'qdq' && isStatic ? CODES_TOLERANCE : TARGETS[name].tolerance
 }

@@ -15,7 +15,7 @@ import {
   TileworkError,
 } from '../../index.js'
 import { checkConvertOptions, isPattern, schedulerShard } from '../../internal.js'
-import type { ExitCode } from '../exit_codes.js'
+import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, inputError, isFolder, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
@@ -44,6 +44,8 @@ import { collectStaticShape } from './edit_arguments.js'
 import { metricsOption } from './metrics_option.js'
 import { addOutputOptions, replaceGraphOption } from './output_options.js'
 import { UndoFile } from './undo_file.js'
+import { addVerifyOptions, refusalLine, type Verification, Verifier, verificationLines } from './verify.js'
+import { verifyConversion } from './verify_conversion.js'
 
 const EXAMPLES = `
 Examples:
@@ -113,6 +115,7 @@ export function addConvert(program: Command, terminal: Terminal, finish: (code: 
     )
   addTensorOptions(command)
   addManyOptions(command)
+  addVerifyOptions(command, '0; 0.02 for --dtype float16 and float32, 0.1 for bfloat16')
   addOutputOptions(addReadOptions(command))
     .addOption(replaceGraphOption())
     .option('--undo <file>', 'write the commands that undo the conversion to this file')
@@ -260,6 +263,10 @@ export async function convert(
       ? convertTo(await choosePaths(paths), flags, terminal, progress)
       : convertInto(paths[0]!, outDir, flags, terminal, progress))
     progress.stop()
+    if ('isRefused' in report) {
+      printRefusal(report, flags, terminal)
+      return EXIT.findings
+    }
     print(report, flags, terminal)
     return writtenExitCode(report.findings, flags)
   } finally {
@@ -281,6 +288,15 @@ async function isManyRun(paths: readonly string[], flags: ConvertFlags): Promise
 interface ConvertReport extends ConvertResult {
   readonly input: string
   readonly output: string
+  readonly verification?: Verification
+}
+
+/** An output that was not written, because `--verify` found it wrong. */
+interface RefusedOutput {
+  readonly isRefused: true
+  readonly input: string
+  readonly output: string
+  readonly verification: Verification
 }
 
 interface FilePaths {
@@ -293,15 +309,24 @@ async function convertTo(
   flags: ConvertFlags,
   { signal }: Terminal,
   progress: Progress,
-): Promise<ConvertReport> {
+): Promise<ConvertReport | RefusedOutput> {
   const options = { ...libraryOptions(flags), signal, onProgress: progress.update }
   refuseUndoPath(flags, [input, output])
   checkConvertOptions(input, output, options)
-  const file = await openInput(input, flags)
+  const verifier = await Verifier.of(flags, signal)
   try {
-    return { input, output, ...(await convertFile(file, output, options)) }
+    const file = await openInput(input, flags)
+    try {
+      const verification =
+        verifier && (await verifyConversion(file, { input, output }, options, verifier, flags))
+      if (verification?.isWithin === false) return { isRefused: true, input, output, verification }
+      const result = await convertFile(file, output, options)
+      return { input, output, ...result, ...(verification && { verification }) }
+    } finally {
+      file.close()
+    }
   } finally {
-    file.close()
+    verifier?.close()
   }
 }
 
@@ -401,20 +426,35 @@ async function isThere(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined
 }
 
+function printRefusal(
+  { input, output, verification }: RefusedOutput,
+  { json }: ConvertFlags,
+  terminal: Terminal,
+): void {
+  if (json) printJson({ status: 'refused', input, output, verification }, terminal)
+  else terminal.stdout.write(verificationLines(verification))
+  terminal.stderr.write(`tilework: ${refusalLine(output, verification)}\n`)
+}
+
 function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): void {
   const { input, output, format, byteLength, tensors, findings, droppedNodes, losses, graph } = report
-  const { explanations = [] } = report
+  const { explanations = [], verification } = report
   const undo = undoCommands(output, report.undo)
   const file = flags.undo === undefined ? undefined : new UndoFile(flags.undo, flags)
   file?.add(undo)
   file?.close()
   if (flags.json) {
     const written = { status: 'written', input, output, format, byteLength, tensors, findings }
-    const asked = { ...(graph && { graph }), ...(flags.explain && { explanations }) }
+    const asked = {
+      ...(graph && { graph }),
+      ...(flags.explain && { explanations }),
+      ...(verification && { verification }),
+    }
     printJson({ ...written, droppedNodes, losses, undo, ...asked }, terminal)
     return
   }
   const { stdout, stderr, stderrIsTerminal } = terminal
+  if (verification) stdout.write(verificationLines(verification))
   for (const line of findingNotices(input, findings)) stderr.write(`tilework: ${line}\n`)
   const empty = file?.emptyNote()
   if (empty !== undefined) stderr.write(`tilework: ${printable(empty)}\n`)

@@ -18,6 +18,7 @@ import { formatShape } from '../text/parse_shape.js'
 import { shellQuote } from '../text/shell_quote.js'
 import type { InputShape } from './edit_arguments.js'
 import { fileOptions, type OutputChoice } from './output_options.js'
+import type { VerifyChoice } from './verify.js'
 
 /** The flags that decide what is written for each input. */
 export interface TensorFlags {
@@ -62,7 +63,12 @@ export interface ManyFlags {
   readonly metrics?: MetricsOptions
 }
 
-export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice, Partial<OutputChoice> {
+export interface ConvertFlags
+  extends TensorFlags,
+    ManyFlags,
+    ReadChoice,
+    Partial<OutputChoice>,
+    VerifyChoice {
   readonly outDir?: string
   /** Path of the file to which the undo commands are written. */
   readonly undo?: string
@@ -126,6 +132,9 @@ export function checkFlags(flags: ConvertFlags): void {
   checkQueueFlags(flags)
   if (flags.explain && flags.outDir !== undefined) {
     refuse('--explain describes one file; it cannot be combined with --out-dir.')
+  }
+  if (flags.verify && flags.outDir !== undefined) {
+    refuse('--verify compares one model with its result: name IN and OUT, without --out-dir.')
   }
   const [flag] = flags.outDir === undefined ? manyFlags(flags) : []
   if (flag !== undefined) refuse(`${flag} needs --out-dir.`)

@@ -30,15 +30,24 @@ import { markOptions } from './edit_formats.js'
 import { OnnxChanges } from './edit_onnx.js'
 import { OpenvinoChanges } from './edit_openvino.js'
 import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
+import {
+  addVerifyOptions,
+  refusalLine,
+  type Verification,
+  Verifier,
+  type VerifyChoice,
+  verificationLines,
+} from './verify.js'
 
-export interface EditOptions extends ReadChoice, EditChoice, OutputChoice {
+export interface EditOptions extends ReadChoice, EditChoice, OutputChoice, VerifyChoice {
   readonly output: string
   readonly json?: boolean
 }
 
 export interface EditReport {
   readonly input: string
-  readonly output: string
+  /** Absent where `--verify` refused to write it. */
+  readonly output?: string
   readonly byteLength: number
   /** One description per change, in the order in which they were made. */
   readonly changes: readonly string[]
@@ -48,6 +57,7 @@ export interface EditReport {
   readonly blocked: readonly string[]
   /** Names of tensors whose shapes depend on a changed input and are unknown now. */
   readonly unknown: readonly string[]
+  readonly verification?: Verification
 }
 
 const EXAMPLES = `
@@ -63,7 +73,7 @@ Examples:
   tilework edit model.onnx --weights trained.safetensors -o out.onnx
   tilework edit model.xml --weights trained.safetensors -o out.xml
   tilework edit model.onnx --outputs features --rename features=y --metadata stage=backbone -o part.onnx
-  tilework edit model.onnx --optimize -o simple.onnx
+  tilework edit model.onnx --optimize --verify -o simple.onnx
   tilework edit model.onnx --optimize remove-identity,fold-weights -o simple.onnx
   tilework edit model.onnx --set-type hidden=float32:N,64 --from hidden --to y -o head.onnx
 
@@ -84,7 +94,11 @@ dimensions the rank is unknown, and "scalar" means rank 0. --opset ai.onnx=N set
 own operators without converting any node.
 
 Changes are made in the order of this list of options, whatever the order on the command line. OUT
-may be the same file as FILE. Bytes that no change affects are kept, unless --write says otherwise.`
+may be the same file as FILE. Bytes that no change affects are kept, unless --write says otherwise.
+
+--verify runs an ONNX model before and after the changes in your onnxruntime-node (npm install
+onnxruntime-node), on random inputs or those of --verify-inputs. Where an output is beyond --tolerance,
+OUT is not written, and the exit code is 1. After a cut, values inside the old model are compared.`
 
 export function addEdit(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -105,6 +119,7 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
   addConstantOptions(command)
   addModelOptions(command)
   markOptions(command)
+  addVerifyOptions(command, '0; 0.00001 with --optimize')
   addOutputOptions(addReadOptions(command))
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
@@ -220,13 +235,30 @@ function addModelOptions(command: Command): void {
 
 /** Runs the command. */
 export async function edit(input: string, options: EditOptions, terminal: Terminal): Promise<ExitCode> {
-  const file = await openInput(input, options)
+  const verifier = await Verifier.of(options, terminal.signal)
   try {
-    const report = await editFile(file, input, options, terminal.signal)
+    const report = await editInput(input, options, verifier, terminal.signal)
+    const { verification } = report
     for (const note of report.notes) terminal.stderr.write(`tilework: ${printable(note)}\n`)
     if (options.json) printJson(report, terminal)
     else terminal.stdout.write(formatReport(report))
-    return EXIT.ok
+    if (verification?.isWithin !== false) return EXIT.ok
+    terminal.stderr.write(`tilework: ${refusalLine(options.output, verification)}\n`)
+    return EXIT.findings
+  } finally {
+    verifier?.close()
+  }
+}
+
+async function editInput(
+  input: string,
+  options: EditOptions,
+  verifier: Verifier | undefined,
+  signal: AbortSignal,
+): Promise<EditReport> {
+  const file = await openInput(input, options)
+  try {
+    return await editFile(file, input, options, verifier, signal)
   } finally {
     file.close()
   }
@@ -236,11 +268,15 @@ async function editFile(
   file: OpenFile,
   input: string,
   options: EditOptions,
+  verifier: Verifier | undefined,
   signal: AbortSignal,
 ): Promise<EditReport> {
   const { output, write } = options
   const { format } = file
   checkOutput(input, output, format)
+  if (verifier && !file.onnx) {
+    throw new TileworkError('ERR_UNSUPPORTED', `--verify runs ONNX models; ${input} is ${format}.`)
+  }
   const files = new ConstantFiles(options)
   try {
     const changes = changesOf(file, files)
@@ -249,20 +285,48 @@ async function editFile(
       throw new TileworkError('ERR_UNSUPPORTED', message)
     }
     await changes.make(options)
+    const verification =
+      changes instanceof OnnxChanges
+        ? await verifier?.compare(input, changes.model, verifySettings(options))
+        : undefined
     let byteLength = 0
-    await save(output, changes.model, {
-      format,
-      signal,
-      ...fileOptions(options),
-      ...(file.tmfile && write && { mode: write }),
-      onProgress: ({ bytesTotal }) => {
-        byteLength = bytesTotal
-      },
-    })
+    const isWritten = verification?.isWithin !== false
+    if (isWritten) {
+      await save(output, changes.model, {
+        format,
+        signal,
+        ...fileOptions(options),
+        ...(file.tmfile && write && { mode: write }),
+        onProgress: ({ bytesTotal }) => {
+          byteLength = bytesTotal
+        },
+      })
+    }
     const { made, notes, blocked, unknown } = changes
-    return { input, output, byteLength, changes: made, notes, blocked: [...blocked], unknown }
+    const written = { input, ...(isWritten && { output }), byteLength, changes: made, notes }
+    return { ...written, blocked: [...blocked], unknown, ...(verification && { verification }) }
   } finally {
     files.close()
+  }
+}
+
+/** Folded weights are packed in another way, and sums of products then have another order: 1e-6 was measured. */
+const OPTIMIZE_TOLERANCE = 1e-5
+
+function verifySettings({ from, to, outputs, rename = [], optimize }: EditOptions): {
+  readonly isPart: boolean
+  readonly renamed: Readonly<Record<string, string>>
+  readonly tolerance: number
+} {
+  const names = new Map<string, string>()
+  for (const { from: old, to: other } of rename) {
+    const [origin = old] = [...names].find(([, name]) => name === old) ?? []
+    names.set(origin, other)
+  }
+  return {
+    isPart: (from ?? to ?? outputs) !== undefined,
+    renamed: Object.fromEntries(names),
+    tolerance: optimize ? OPTIMIZE_TOLERANCE : 0,
   }
 }
 
@@ -289,7 +353,8 @@ function checkOutput(input: string, output: string, format: FormatName): void {
 /** Most tensors of unknown shape that the text lists. */
 const MAX_NAMED = 8
 
-function formatReport({ output, byteLength, changes, blocked, unknown }: EditReport): string {
+function formatReport(report: EditReport): string {
+  const { output, byteLength, changes, blocked, unknown, verification } = report
   const lines = changes.map((change) => printable(change))
   for (const name of blocked) {
     lines.push(`Reshape ${printable(name)} has a fixed target shape, which may not fit the new input shape`)
@@ -303,6 +368,7 @@ function formatReport({ output, byteLength, changes, blocked, unknown }: EditRep
         : `the shapes of ${unknown.length} tensors are unknown until the runtime infers them`
     lines.push(`${what}: ${named.join(', ')}${more}`)
   }
-  lines.push(`${printable(output)}: ${formatBytes(byteLength)}`)
-  return lines.map((line) => `${line}\n`).join('')
+  const verified = verification ? verificationLines(verification) : ''
+  const end = output === undefined ? '' : `${printable(output)}: ${formatBytes(byteLength)}\n`
+  return lines.map((line) => `${line}\n`).join('') + verified + end
 }

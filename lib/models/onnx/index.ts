@@ -77,6 +77,8 @@ export {
   setBatch,
   setInputShape,
 } from './infer/input_shapes.js'
+export { type IntegerInput, integerInputs } from './infer/integer_inputs.js'
+export { randomValues } from './infer/random_values.js'
 export { convertOpset, type OpsetConversion } from './opset/convert.js'
 export {
   type OptimizeChange,

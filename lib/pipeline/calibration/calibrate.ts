@@ -1,10 +1,4 @@
-/**
- * Measures the ranges of a model's values with the caller's onnxruntime. tilework itself does not run models: it writes a copy of
- * the model with additional outputs to a temporary folder, and the runtime opens it.
- */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+/** Measures the ranges of a model's values with the caller's onnxruntime, which runs a copy of the model with additional outputs. */
 import { checkFlag, checkOneOf, checkOptions, readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
@@ -16,23 +10,15 @@ import {
 } from '../../models/onnx/index.js'
 import { tensor } from '../../tensor/from_values.js'
 import { valueText } from '../../value_text.js'
-import { save } from '../save.js'
+import {
+  checkRuntime,
+  exposeValue,
+  type Feeds,
+  type OnnxRuntime,
+  type RuntimeSession,
+  withSession,
+} from '../onnxruntime/session.js'
 import { type Collector, EntropyCollector, ExtremesCollector, PercentileCollector } from './collectors.js'
-
-/** Tensors of the runtime by input name. */
-export type Feeds = Readonly<Record<string, unknown>>
-
-/** The part of `onnxruntime-node` that `calibrate` uses. */
-export interface OnnxRuntime {
-  readonly InferenceSession: {
-    create(path: string, options: { readonly graphOptimizationLevel: 'disabled' }): Promise<RuntimeSession>
-  }
-}
-
-export interface RuntimeSession {
-  run(feeds: never, fetches: readonly string[]): Promise<Readonly<Record<string, { readonly data: unknown }>>>
-  release?(): Promise<void>
-}
 
 export interface CalibrateOptions extends QuantizableOptions {
   /** The module `onnxruntime-node`. */
@@ -85,25 +71,9 @@ export async function calibrate(
   const copy = model.copy()
   const outputs = settings.isHistogram ? addValues(copy, names) : addExtremes(copy, names)
   const collectors = new Map(names.map((name) => [name, settings.collector()]))
-  const folder = await mkdtemp(join(tmpdir(), 'tilework-calibrate-'))
-  try {
-    const path = join(folder, 'model.onnx')
-    await save(path, copy, {
-      external: { location: 'weights' },
-      ...(signal && { signal }),
-    })
-    const session = await runtime.InferenceSession.create(path, {
-      graphOptimizationLevel: 'disabled',
-    })
-    if (typeof session?.run !== 'function') refuse('runtime', 'must be the module onnxruntime-node')
-    try {
-      await runAll(session, feeds, outputs, collectors, signal)
-    } finally {
-      await session.release?.()
-    }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  await withSession(copy, { runtime, call: 'calibrate', signal }, (session) =>
+    runAll(session, feeds, outputs, collectors, signal),
+  )
   return rangesOf(collectors, symmetric)
 }
 
@@ -127,9 +97,7 @@ function checkSettings(options: CalibrateOptions): Settings {
     movingAverage = false,
     symmetric = false,
   } = options
-  if (typeof runtime?.InferenceSession?.create !== 'function') {
-    refuse('runtime', 'must be the module onnxruntime-node')
-  }
+  checkRuntime(runtime, 'calibrate')
   checkOneOf(method, 'method', ['minmax', 'percentile', 'entropy'])
   if (!(typeof percentile === 'number' && percentile > 0 && percentile <= 100))
     refuse('percentile', 'must be above 0 and at most 100')
@@ -156,13 +124,10 @@ type Outputs = ReadonlyMap<string, readonly string[]>
 /** Makes the values outputs, except for existing outputs and for inputs, whose numbers are in the feeds. */
 function addValues({ graph }: OnnxModel, names: readonly string[]): Outputs {
   return new Map(
-    names.map((name) => {
-      if (graph.outputNames.has(name)) return [name, [name]]
-      const output = freshName(graph, `${name}_calibrated`)
-      graph.addNode({ opType: 'Identity', inputs: [name], outputs: [output] })
-      graph.addOutput(output, { kind: 'tensor', dtype: 'float32' })
-      return [name, [output]]
-    }),
+    names.map((name) => [
+      name,
+      [exposeValue(graph, name, { kind: 'tensor', dtype: 'float32' }, 'calibrated')],
+    ]),
   )
 }
 
@@ -171,11 +136,11 @@ function addValues({ graph }: OnnxModel, names: readonly string[]): Outputs {
  * otherwise.
  */
 function addExtremes({ graph }: OnnxModel, names: readonly string[]): Outputs {
-  const flat = freshName(graph, 'calibrated_shape')
+  const flat = graph.uniqueName('calibrated_shape')
   graph.setInitializer(flat, tensor([-1], { dtype: 'int64' }))
   const addOne = (name: string, opType: 'ReduceMin' | 'ReduceMax'): string => {
-    const reduced = freshName(graph, `${name}_${opType}`)
-    const output = freshName(graph, `${name}_${opType}_flat`)
+    const reduced = graph.uniqueName(`${name}_${opType}`)
+    const output = graph.uniqueName(`${name}_${opType}_flat`)
     const attributes = { keepdims: { type: 'INT', value: 1 } } as const
     graph.addNode({ opType, inputs: [name], outputs: [reduced], attributes })
     graph.addNode({ opType: 'Reshape', inputs: [reduced, flat], outputs: [output] })
@@ -183,12 +148,6 @@ function addExtremes({ graph }: OnnxModel, names: readonly string[]): Outputs {
     return output
   }
   return new Map(names.map((name) => [name, [addOne(name, 'ReduceMin'), addOne(name, 'ReduceMax')]]))
-}
-
-function freshName(graph: OnnxModel['graph'], base: string): string {
-  let name = base
-  for (let count = 1; graph.value(name); count++) name = `${base}_${count}`
-  return name
 }
 
 async function runAll(

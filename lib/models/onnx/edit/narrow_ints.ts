@@ -20,6 +20,7 @@ import { isStandard, mainScope, type Scope } from '../document/scope.js'
 import type { Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
 import { inferModel } from '../infer/infer.js'
+import { MOVERS } from '../schemas/movers.js'
 import { type Parameter, parameterAt, schemaAt, typeKey } from '../schemas/schemas.js'
 import { refuseTraining } from './graph_passes.js'
 
@@ -37,23 +38,6 @@ export interface NarrowedInts {
   /** Constants that stay int64, with the first reason of their class. */
   readonly stays: readonly { readonly name: string; readonly reason: string }[]
 }
-
-/** Operators whose outputs hold numbers of inputs of the same type, or zeros, and that onnxruntime's CPU runs with int32. */
-const MOVERS: ReadonlySet<string> = new Set([
-  ...[
-    'Compress',
-    'Concat',
-    'Expand',
-    'Flatten',
-    'Gather',
-    'GatherElements',
-    'GatherND',
-    'Identity',
-    'Pad',
-    'Reshape',
-  ],
-  ...['ScatterElements', 'ScatterND', 'Slice', 'Split', 'Squeeze', 'Tile', 'Transpose', 'Unsqueeze', 'Where'],
-])
 
 /** Operators that take numbers and give others: results are the same for int32. */
 const READERS: ReadonlySet<string> = new Set([

@@ -40,6 +40,8 @@ interface InferOptions {
   /** Versions of operator sets by domain. */
   readonly opsets: ReadonlyMap<string, number | bigint>
   readonly functions: readonly ModelFunction[]
+  /** What is known of the inputs of the graph beside their declared types, by position. */
+  readonly inputs?: readonly (Known | undefined)[]
   /** True for an IR version in which every initializer is an input as well, and so need not be a default. */
   readonly hasOldInitializers?: boolean
   /** Whether the declared shape of a value is not used; of a subgraph also for inputs. */
@@ -68,7 +70,7 @@ export function inferTypes(model: OnnxModel): ReadonlyMap<string, ValueType> {
 /** Types of the main graph and its subgraphs; see `InferOptions` for the others. */
 export function inferModel(
   { graph, functions, opsetImports: opsets, irVersion }: OnnxModel,
-  options: Pick<InferOptions, 'isOpen' | 'keepsStates' | 'visit' | 'computesValues'> = {},
+  options: Pick<InferOptions, 'inputs' | 'isOpen' | 'keepsStates' | 'visit' | 'computesValues'> = {},
 ): Inference {
   const hasOldInitializers = Number(irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
   return inferGraph({ ...options, graph, functions, opsets, hasOldInitializers })
@@ -76,7 +78,7 @@ export function inferModel(
 
 function inferGraph(options: InferOptions): Inference {
   const run = new InferenceRun(options)
-  run.graph(options.graph, [], { opsets: options.opsets, outer: () => undefined })
+  run.graph(options.graph, options.inputs ?? [], { opsets: options.opsets, outer: () => undefined })
   return run
 }
 

@@ -14,6 +14,8 @@ export interface Known {
   readonly values?: Dims | undefined
   /** Of initializers and constants. */
   readonly constant?: ConstantValues
+  /** What a visitor notes of a value; it follows the value into subgraphs and functions. */
+  readonly note?: unknown
 }
 
 /** The elements of a small tensor, read when they are needed first. */
