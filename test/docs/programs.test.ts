@@ -3,7 +3,7 @@
  * through the type checker under `strict`, commands in a shell in which `tilework` is the built command line.
  */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
@@ -37,6 +37,7 @@ describe.each(pages.map((page) => [page.path, page] as const))('%s', (_, page) =
     test('runs from top to bottom', () => {
       const folder = join(work, page.path.replaceAll(/[/.]/g, '_'))
       mkdirSync(folder, { recursive: true })
+      if (page.path === 'README.md') addStandIns(folder)
       for (const [at, step] of page.steps.entries()) runStep(page, folder, step, at)
     })
   }
@@ -49,6 +50,16 @@ test('TypeScript blocks, and JavaScript of the first pages, have the types that 
   const files = pages.filter(hasTypeScript).flatMap(typeScriptFiles)
   expect(typeErrors(files)).toEqual([])
 })
+
+/** Packages of a reader that are not installed here: what README.md calls, with shapes checked and numbers kept. */
+function addStandIns(folder: string): void {
+  for (const name of ['sharp', 'onnxruntime-node']) {
+    const home = join(folder, 'node_modules', name)
+    mkdirSync(home, { recursive: true })
+    writeFileSync(join(home, 'package.json'), JSON.stringify({ name, type: 'module', exports: './index.js' }))
+    copyFileSync(join(import.meta.dirname, 'stand_ins', `${name}.mjs`), join(home, 'index.js'))
+  }
+}
 
 function runStep({ path }: Page, folder: string, { kind, text, line }: Step, at: number): void {
   try {
@@ -94,9 +105,8 @@ function withoutTypes(text: string): string {
 }
 
 function typeErrors(files: readonly string[]): string[] {
-  // An optional peer that is not installed here.
   const peers = join(work, 'peers.d.ts')
-  writeFileSync(peers, "declare module 'onnxruntime-node'")
+  writeFileSync(peers, "declare module 'onnxruntime-node'\ndeclare module 'sharp'\n")
   const program = ts.createProgram([...files, peers], {
     strict: true,
     noEmit: true,

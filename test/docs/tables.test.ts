@@ -13,3 +13,8 @@ test('docs/performance.svg draws the first table of docs/performance.md', () => 
   const check = [join(ROOT, 'scripts', 'performance_plot.mjs'), '--check']
   expect(() => execFileSync(process.execPath, check, { cwd: ROOT, stdio: 'pipe' })).not.toThrow()
 })
+
+test('docs/terminal.svg shows what its commands print', () => {
+  const check = [join(ROOT, 'scripts', 'terminal_picture.mjs'), '--check']
+  expect(() => execFileSync(process.execPath, check, { cwd: ROOT, stdio: 'pipe' })).not.toThrow()
+})
