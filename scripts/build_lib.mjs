@@ -43,7 +43,8 @@ async function bundle() {
     platform: 'node',
     target: 'node20.19',
     tsconfig: 'tsconfig.json',
-    sourcemap: true,
+    // They stay here, for the notices and for a release: a package without them must not name them.
+    sourcemap: 'hidden',
     dts: { sourcemap: false },
     fixedExtension: false,
     hash: false,

@@ -10,6 +10,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { repositoryFields } from './repository.mjs'
 import { notices } from './third_party_notices.mjs'
 import { fail, ROOT } from './toolchain.mjs'
 import { TARGETS } from './zig_build.mjs'
@@ -23,7 +24,7 @@ const SCOPE = '@tilework'
  */
 export function makePackages(out, names) {
   rmSync(out, { recursive: true, force: true })
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  const manifest = { ...JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')), ...repositoryFields() }
   const folders = { tilework: join(out, 'tilework') }
   for (const name of names) {
     folders[`${SCOPE}/${name}`] = join(out, SCOPE, name)
@@ -43,7 +44,7 @@ function binaryOf(name) {
   return join(ROOT, 'prebuilds', folder, libc === undefined ? 'tilework.node' : `tilework.${libc}.node`)
 }
 
-function makePlatformPackage(folder, name, { version, license, engines, repository }) {
+function makePlatformPackage(folder, name, { version, license, engines, repository, homepage, bugs }) {
   const { folder: platform, libc } = TARGETS[name]
   const [os, cpu] = platform.split('-')
   mkdirSync(folder, { recursive: true })
@@ -55,7 +56,7 @@ function makePlatformPackage(folder, name, { version, license, engines, reposito
     version,
     description: `The binary of tilework for ${name}`,
     license,
-    ...(repository && { repository }),
+    ...(repository && { repository, homepage, bugs }),
     engines,
     os: [os],
     cpu: [cpu],

@@ -15,7 +15,10 @@ const platforms = readdirSync(join(packages, '@tilework')).map((name) => join(pa
 for (const folder of [...platforms, join(packages, 'tilework')]) publish(folder)
 
 function publish(folder) {
-  const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const { name, version, repository } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  if (repository === undefined) {
+    fail(`${name} does not say where its code is: set TILEWORK_REPOSITORY and run "npm run packages" again.`)
+  }
   if (values.tag !== undefined && values.tag !== `v${version}`) {
     fail(`The tag is ${values.tag}, and ${name} has version ${version}.`)
   }

@@ -25,6 +25,7 @@ describe('package.json', () => {
   test('packs the compiled library, the binaries, the C headers for other addons, deploy/ and the documentation alone', () => {
     expect(manifest.files).toEqual([
       'dist',
+      '!dist/**/*.map',
       'deploy/Dockerfile',
       'deploy/README.md',
       'deploy/kubernetes/*.yaml',
@@ -47,7 +48,7 @@ describe('package.json', () => {
 
   test('packs what the links of its pages lead to', async () => {
     const folder = fileURLToPath(root)
-    const patterns: string[] = manifest.files
+    const patterns: string[] = manifest.files.filter((pattern: string) => !pattern.startsWith('!'))
     const packed = await Promise.all(patterns.map((pattern) => matchFiles(join(folder, pattern))))
     const files = new Set(packed.flat().map((path) => relative(folder, path)))
     const pages = [...files].filter((path) => path.endsWith('.md'))
