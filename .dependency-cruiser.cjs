@@ -51,6 +51,14 @@ module.exports = {
       to: { path: '^lib/models/', pathNot: '^lib/models/onnx/document/' },
     },
     {
+      name: 'evaluation-below-inference',
+      comment:
+        'Values of nodes follow from nodes alone; inference, passes and bridges are built on top of them.',
+      severity: 'error',
+      from: { path: '^lib/models/onnx/evaluate/' },
+      to: { path: '^lib/models/', pathNot: '^lib/models/onnx/(evaluate|document)/' },
+    },
+    {
       name: 'models-below-pipeline',
       comment: 'Models are edited in memory; opening and saving are built on top of them.',
       severity: 'error',

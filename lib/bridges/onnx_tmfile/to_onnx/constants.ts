@@ -4,6 +4,7 @@
  */
 
 import { DTYPES } from '../../../dtype/dtypes.js'
+import { countOf, type Shape } from '../../../models/onnx/evaluate/arrays.js'
 import { type TmfileTensor, toNhwc } from '../../../models/tmfile/index.js'
 import { affine } from '../../../tensor/affine.js'
 import { asLayout } from '../../../tensor/as_layout.js'
@@ -15,7 +16,6 @@ import type { DenseTensor } from '../../../tensor/tensor.js'
 import { refuse } from '../to_tmfile/refusal.js'
 import { CAST_TO, int, type OnnxWriter } from './onnx_writer.js'
 import { hasRecord, recordOf } from './quantized.js'
-import { countOf, type Shape } from './shape.js'
 
 export interface ConstantOptions {
   /** Whether constants of float16 stay, with a Cast behind each. */

@@ -9,6 +9,7 @@ import { isStorable } from '../../../formats/tmfile/encode/chunk.js'
 import { operatorByNumber } from '../../../formats/tmfile/operators.js'
 import type { Field } from '../../../formats/tmfile/struct_layout.js'
 import { append } from '../../../long_lists.js'
+import type { Shape } from '../../../models/onnx/evaluate/arrays.js'
 import type { OnnxModel } from '../../../models/onnx/index.js'
 import {
   checkTmfileModel,
@@ -18,7 +19,7 @@ import {
 } from '../../../models/tmfile/index.js'
 import { valueText } from '../../../value_text.js'
 import { type RefusedNode, refusedError } from '../refused_error.js'
-import { whyNotShape } from '../to_tmfile/arrays.js'
+import { whyNotShape } from '../to_tmfile/engine_limits.js'
 import { Refusal, refuse } from '../to_tmfile/refusal.js'
 import type { ReplacedNode } from '../to_tmfile/report.js'
 import { Constants } from './constants.js'
@@ -28,7 +29,6 @@ import { checkToOnnxOptions, type Settings, type TmfileToOnnxOptions } from './o
 import { PreparedGraph } from './prepared_graph.js'
 import { dequantize, isQuantized, quantize } from './quantized.js'
 import type { TmfileToOnnxReport } from './report.js'
-import type { Shape } from './shape.js'
 import { refusalOf, rowOf } from './table.js'
 
 export interface ConvertedToOnnx {

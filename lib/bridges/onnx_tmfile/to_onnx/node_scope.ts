@@ -3,11 +3,11 @@
  * behind it. Values are names; a rule adds nodes, and ends with one that makes the output.
  */
 
+import { countOf, type Shape } from '../../../models/onnx/evaluate/arrays.js'
 import type { OperatorName, OperatorParams, TmfileNode, TmfileTensor } from '../../../models/tmfile/index.js'
 import { refuse } from '../to_tmfile/refusal.js'
 import type { Constants } from './constants.js'
 import type { Attributes, OnnxWriter } from './onnx_writer.js'
-import { countOf, type Shape } from './shape.js'
 
 export interface NodeScopeInit {
   /** With parameters and shapes in NCHW. */

@@ -1,12 +1,16 @@
 /** Constants of an ONNX graph while it is converted: initializers, Constant nodes and folded values. */
-import { decodeAll } from '../../../dtype/decode.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
+import { broadcastTo, countOf, type Shape, transposed } from '../../../models/onnx/evaluate/arrays.js'
+import {
+  ARRAYS,
+  type Elements,
+  elementsOf,
+  isPartial,
+  type KnownElements,
+  Value,
+} from '../../../models/onnx/evaluate/value.js'
 import type { TmfileQuantization } from '../../../models/tmfile/index.js'
-import { asStored } from '../../../tensor/dense.js'
-import { isPlain } from '../../../tensor/plain_storage.js'
-import { reorder } from '../../../tensor/reorder.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { broadcastTo, type Numbers, type Shape, sizeOf, transposed } from './arrays.js'
 import { refuse } from './refusal.js'
 
 /** Elements of computed constants, so that a small file cannot ask for gigabytes (CWE-770). */
@@ -25,42 +29,55 @@ interface ConstantInit {
   readonly name: string
   readonly dtype: Dtype
   readonly shape: Shape
-  readonly tensor?: DenseTensor
-  readonly read?: () => Numbers
-  readonly codes?: Codes
+  /** Gives the elements, in the first use; of `from` where there is one. */
+  readonly read: (elements: KnownElements) => Elements | undefined
+  /** The constant that this one is a changed copy of. */
+  readonly from?: Constant
+  readonly tensor?: DenseTensor | undefined
+  readonly codes?: Codes | undefined
   /** True for the value as the model has it. */
   readonly isOriginal?: boolean
 }
 
-export class Constant {
+export class Constant extends Value {
   readonly name: string
-  readonly dtype: Dtype
-  readonly shape: Shape
   /** The tensor of the file, where its elements are unchanged; it is not read unless it has to be. */
   readonly tensor: DenseTensor | undefined
   readonly codes: Codes | undefined
   readonly isOriginal: boolean
-  readonly #read: () => Numbers
+  readonly #from: Constant | undefined
+  readonly #read: ConstantInit['read']
+  #made: KnownElements | undefined
   #numbers: Numbers | undefined
 
-  constructor({ name, dtype, shape, tensor, read, codes, isOriginal = false }: ConstantInit) {
+  constructor({ name, dtype, shape, read, from, tensor, codes, isOriginal = false }: ConstantInit) {
+    super(dtype, shape, () => this.#computed())
     this.name = name
-    this.dtype = dtype
-    this.shape = shape
     this.tensor = tensor
     this.codes = codes
     this.isOriginal = isOriginal
-    this.#read = read ?? (() => numbersOf(tensor!))
+    this.#from = from
+    this.#read = read
   }
 
   static ofTensor(name: string, tensor: DenseTensor): Constant {
     const { dtype, shape } = tensor
-    return new Constant({ name, dtype, shape, tensor, isOriginal: true })
+    return new Constant({ name, dtype, shape, tensor, read: () => elementsOf(tensor), isOriginal: true })
   }
 
-  static ofNumbers(name: string, dtype: Dtype, shape: Shape, values: ArrayLike<number>): Constant {
-    const numbers = dtype === 'float32' ? Float32Array.from(values) : Float64Array.from(values)
-    return new Constant({ name, dtype, shape, read: () => numbers })
+  static ofValue(name: string, value: Value): Constant {
+    const { dtype, shape } = value
+    return new Constant({ name, dtype, shape, read: () => value.elements })
+  }
+
+  static ofNumbers(
+    name: string,
+    dtype: 'float32' | 'int32',
+    shape: Shape,
+    values: ArrayLike<number>,
+  ): Constant {
+    const elements = ARRAYS[dtype].from(values)
+    return new Constant({ name, dtype, shape, read: () => elements })
   }
 
   /** One number, repeated. */
@@ -68,68 +85,76 @@ export class Constant {
     return Constant.ofNumbers('', 'float32', [1], [value]).expanded(shape)
   }
 
-  get size(): number {
-    return sizeOf(this.shape)
-  }
-
-  /** The elements, read at the first use. */
+  /** The elements as floats, read at the first use. Integers are exact up to 2^53; bool is 0 and 1. */
   get numbers(): Numbers {
     if (!this.tensor && this.size > MAX_COMPUTED_ELEMENTS)
       refuse(`${this.size} elements are constant; at most ${MAX_COMPUTED_ELEMENTS} are computed`)
-    this.#numbers ??= this.#read()
+    this.#numbers ??= numbersOf(this.#checked(this.elements))
     return this.#numbers
+  }
+
+  /** Applies the changes of a chain from its start, or from elements that were read before: a file may have a hundred thousand. */
+  #computed(): KnownElements {
+    const chain: Constant[] = [this]
+    for (let at = this.#from; at; at = at.#made ? undefined : at.#from) chain.push(at)
+    let elements = NO_ELEMENTS
+    for (const each of chain.reverse()) elements = each.#made ?? this.#checked(each.#read(elements))
+    this.#made = elements
+    return elements
+  }
+
+  #checked(elements: Elements | undefined): KnownElements {
+    return elements && !isPartial(elements)
+      ? elements
+      : refuse(`its constant "${this.name}" is ${this.dtype}`)
   }
 
   /** The same constant as another value. */
   named(name: string): Constant {
     const { dtype, shape, tensor, codes } = this
-    const read = (): Numbers => this.numbers
-    return new Constant({ name, dtype, shape, read, ...(tensor && { tensor }), ...(codes && { codes }) })
+    return new Constant({ name, dtype, shape, tensor, codes, from: this, read: (elements) => elements })
   }
 
   /** The same elements in another shape. */
   reshaped(shape: Shape): Constant {
     const { name, dtype, tensor, codes } = this
-    if (sizeOf(shape) !== this.size) refuse(`${this.size} elements do not fit the shape [${shape}]`)
-    const kept = codes && { values: codes.values.reshaped(shape), quantization: codes.quantization }
+    if (countOf(shape) !== this.size) refuse(`${this.size} elements do not fit the shape [${shape}]`)
     // Records per index stay valid only where their axis does; the callers keep it in place.
-    const axis = codes?.axis === undefined ? {} : { axis: codes.axis }
-    return new Constant({
-      ...{ name, dtype, shape, read: () => this.numbers },
-      ...(tensor && { tensor }),
-      ...(kept && { codes: { ...kept, ...axis } }),
-    })
+    const kept = codes && { ...codes, values: codes.values.reshaped(shape) }
+    return new Constant({ name, dtype, shape, tensor, codes: kept, from: this, read: (elements) => elements })
   }
 
   transposed(perm: Shape): Constant {
-    const { name, dtype, codes } = this
-    const moved = codes && { values: codes.values.transposed(perm), quantization: codes.quantization }
+    const { name, dtype, codes, shape: own } = this
     const axis = codes?.axis === undefined ? {} : { axis: perm.indexOf(codes.axis) }
-    return new Constant({
-      ...{ name, dtype, shape: perm.map((from) => this.shape[from]!) },
-      read: () => transposed(this.numbers, this.shape, perm),
-      ...(moved && { codes: { ...moved, ...axis } }),
-    })
+    const moved = codes && { ...codes, values: codes.values.transposed(perm), ...axis }
+    const shape = perm.map((axis) => own[axis]!)
+    const read = (elements: KnownElements): KnownElements => transposed(elements, own, perm)
+    return new Constant({ name, dtype, shape, codes: moved, from: this, read })
   }
 
   /** The elements repeated to `shape`, as numpy broadcasts. */
   expanded(shape: Shape): Constant {
-    const { name, dtype } = this
-    return new Constant({ name, dtype, shape, read: () => broadcastTo(this.numbers, this.shape, shape) })
+    const { name, dtype, shape: own } = this
+    const read = (elements: KnownElements): KnownElements => broadcastTo(elements, own, shape)
+    return new Constant({ name, dtype, shape, from: this, read })
   }
 
   /** Float32 elements that a function gives. */
   mapped(change: (value: number, index: number) => number): Constant {
     const { name, shape } = this
-    const read = (): Numbers => Float32Array.from(this.numbers as ArrayLike<number>, change)
-    return new Constant({ name, dtype: 'float32', shape, read })
+    const read = (elements: KnownElements): KnownElements =>
+      Float32Array.from(numbersOf(elements) as ArrayLike<number>, change)
+    return new Constant({ name, dtype: 'float32', shape, from: this, read })
   }
 }
 
-/** Elements of a tensor: float32 for floats of at most 32 bits, else float64, which holds integers up to 2^53. */
-function numbersOf(tensor: DenseTensor): Numbers {
-  const plain = isPlain(tensor.storage) ? tensor : reorder(tensor, 'row_major')
-  const values = decodeAll(tensor.dtype, asStored(plain).bytesSync(), tensor.size)
-  if (values instanceof Float32Array || values instanceof Float64Array) return values
-  return Float64Array.from(values as Iterable<number | bigint>, Number)
+const NO_ELEMENTS: KnownElements = new Float32Array()
+
+type Numbers = Float32Array | Float64Array
+
+/** Float32 for floats of at most 32 bits, else float64. */
+function numbersOf(elements: KnownElements): Numbers {
+  if (elements instanceof Float32Array || elements instanceof Float64Array) return elements
+  return Float64Array.from(elements as ArrayLike<number | bigint>, Number)
 }

@@ -11,15 +11,11 @@ import { checkModel } from '../../../models/onnx/document/check_model.js'
 import { usedNames } from '../../../models/onnx/document/node_names.js'
 import { sortedNodes } from '../../../models/onnx/document/node_order.js'
 import { constantOf } from '../../../models/onnx/document/value.js'
+import type { Shape } from '../../../models/onnx/evaluate/arrays.js'
+import { type Dims, isKnown } from '../../../models/onnx/evaluate/dims.js'
+import { Evaluator } from '../../../models/onnx/evaluate/evaluate.js'
 import type { Graph, Node, OnnxModel, ValueType } from '../../../models/onnx/index.js'
-import { type Dims, isKnown } from '../../../models/onnx/infer/dims.js'
-import { shapeRange } from '../../../models/onnx/infer/movement.js'
-import {
-  type Known,
-  MAX_SHAPE_VALUES,
-  type NodeContext,
-  NodeView,
-} from '../../../models/onnx/infer/node_view.js'
+import { type Known, type NodeContext, NodeView } from '../../../models/onnx/infer/node_view.js'
 import { shapesOf } from '../../../models/onnx/infer/shapes.js'
 import { outputTypeOf } from '../../../models/onnx/infer/types.js'
 import { castWeights } from '../../../models/tmfile/edit/edits.js'
@@ -27,9 +23,8 @@ import type { TmfileModel, TmfileNode, TmfileTensor } from '../../../models/tmfi
 import type { Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { type RefusedNode, refusedError } from '../refused_error.js'
-import { type Shape, sizeOf, whyNotShape } from './arrays.js'
 import { Constant, MAX_COMPUTED_ELEMENTS } from './constant.js'
-import { fold, inputAt } from './fold.js'
+import { whyNotShape } from './engine_limits.js'
 import { type GeluMatch, matchGelu } from './gelu.js'
 import { GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'
 import { graphInputs, inputShapes, preparedModel } from './inputs.js'
@@ -87,7 +82,11 @@ class Conversion {
   readonly #origins = new Map<TmfileNode, Node>()
   readonly #gelus = new Map<Node, GeluMatch>()
   readonly #covered = new Set<Node>()
-  #foldedElements = 0
+  readonly #evaluator = new Evaluator({
+    maxElements: MAX_COMPUTED_ELEMENTS,
+    maxWork: MAX_COMPUTED_ELEMENTS,
+    rounding: true,
+  })
 
   constructor(model: OnnxModel, settings: Settings) {
     this.#graph = model.graph
@@ -131,7 +130,8 @@ class Conversion {
       this.#uses.set(name, (this.#uses.get(name) ?? 0) + 1)
     }
     for (const { name } of graph.outputs) count(name)
-    const ordered = sortedNodes(graph.nodes).map((index) => graph.nodes[index]!)
+    const { nodes } = graph
+    const ordered = sortedNodes(nodes).map((index) => nodes[index]!)
     const live = ordered.reverse().filter((node) => {
       if (!node.outputs.some((name) => (this.#uses.get(name) ?? 0) > 0)) return false
       for (const name of usedNames(node)) count(name)
@@ -175,7 +175,12 @@ class Conversion {
 
   #known(name: string): Known | undefined {
     const entry = this.#entries.get(name)
-    return entry && new KnownEntry(entry)
+    if (!entry) return undefined
+    const { operand, dtype } = entry
+    return {
+      type: { kind: 'tensor', dtype, shape: operand.shape! },
+      ...(isConstantOperand(operand) && { value: operand }),
+    }
   }
 
   #visit(node: Node): void {
@@ -231,13 +236,13 @@ class Conversion {
     if (!made) return false
     for (const [at, constant] of made.entries()) {
       const name = node.outputs[at] ?? ''
-      if (name !== '') this.#entries.set(name, { operand: constant, dtype: constant.dtype })
+      if (name !== '' && constant) this.#entries.set(name, { operand: constant, dtype: constant.dtype })
     }
     if (node.opType !== 'Constant') this.#report.folded.push(labelOf(node))
     return true
   }
 
-  #foldedValues(node: Node, view: NodeView): readonly Constant[] | undefined {
+  #foldedValues(node: Node, view: NodeView): readonly (Constant | undefined)[] | undefined {
     if (view.domain !== '') return undefined
     const [name = ''] = node.outputs
     if (view.opType === 'Constant') {
@@ -245,48 +250,40 @@ class Conversion {
       if (tensor?.kind !== 'dense') refuse('a constant that is not a dense tensor')
       return [Constant.ofTensor(name, tensor)]
     }
-    if (view.opType === 'Shape' || view.opType === 'Size') {
-      const dims = view.dims(0)
-      if (!dims?.every(isKnown)) return undefined
-      const list = view.opType === 'Size' ? [sizeOf(dims)] : (shapeRange(view) as readonly number[])
-      return [Constant.ofNumbers(name, 'int64', view.opType === 'Size' ? [] : [list.length], list)]
-    }
     const inputs = node.inputs.map((input) => this.#constantOf(input))
-    if (node.inputs.length === 0 || node.inputs.some((input, at) => input !== '' && !inputs[at]))
-      return undefined
-    return this.#foldConstants(view, inputs)
+    const isConstant =
+      node.inputs.length > 0 && node.inputs.every((input, at) => input === '' || inputs[at] !== undefined)
+    const kept = isConstant ? this.#keptElements(view, inputs) : undefined
+    return kept ? [kept] : this.#computed(view, isConstant)
   }
 
-  #foldConstants(view: NodeView, inputs: readonly (Constant | undefined)[]): readonly Constant[] {
-    const shapes = staticShapes(view)
+  /** A constant whose elements stay where they are, unread, or move as a whole, with the codes behind them. */
+  #keptElements(view: NodeView, inputs: readonly (Constant | undefined)[]): Constant | undefined {
     const [first] = inputs
     const [name = ''] = view.outputs
-    const { opType } = view
-    if (opType === 'DequantizeLinear') return [this.#dequantize(view, inputs)]
-    // Elements stay where they are, unread, and so do codes.
-    if (STILL.has(opType) && first) return [first.named(name).reshaped(shapes[0]!)]
-    if (opType === 'Transpose' && first) {
-      const perm = view.ints('perm') ?? first.shape.map((_, axis) => first.shape.length - 1 - axis)
-      return [first.named(name).transposed(perm)]
+    if (view.opType === 'DequantizeLinear') return this.#dequantize(view, inputs)
+    if (!first || (!STILL.has(view.opType) && view.opType !== 'Transpose')) return undefined
+    const shape = staticShapes(view)[0]!
+    if (view.opType !== 'Transpose') return first.named(name).reshaped(shape)
+    const perm = view.ints('perm') ?? first.shape.map((_, axis) => first.shape.length - 1 - axis)
+    return first.named(name).transposed(perm)
+  }
+
+  #computed(view: NodeView, isConstant: boolean): readonly (Constant | undefined)[] | undefined {
+    const made = this.#evaluator.outputsOf(view)
+    if (!made && isConstant) {
+      if (this.#evaluator.isExceeded)
+        refuse(`more than ${MAX_COMPUTED_ELEMENTS} elements of constants that are computed`)
+      refuse(`its inputs are constant; ${view.opType} is not computed`)
     }
-    this.#foldedElements += shapes.reduce((sum, shape) => sum + sizeOf(shape), 0)
-    if (this.#foldedElements > MAX_COMPUTED_ELEMENTS)
-      refuse(`more than ${MAX_COMPUTED_ELEMENTS} elements of constants that are computed`)
-    const made = fold({ view, inputs, shapes })
-    if (!made) refuse(`its inputs are constant; ${opType} is not computed`)
-    return made.map((numbers, at) =>
-      Constant.ofNumbers(
-        view.outputs[at] ?? '',
-        dtypeOf(outputTypeOf(view, at)) ?? first?.dtype ?? 'float32',
-        shapes[at]!,
-        numbers,
-      ),
-    )
+    if (made?.some((value) => value?.isPartial)) return undefined
+    return made?.map((value, at) => value && Constant.ofValue(view.outputs[at] ?? '', value))
   }
 
   #dequantize(view: NodeView, inputs: readonly (Constant | undefined)[]): Constant {
     if (view.int('block_size', 0) !== 0) refuse('scales for blocks')
-    const [codes, scale] = [inputAt(inputs, 0), inputAt(inputs, 1)]
+    const [codes, scale] = inputs
+    if (!codes || !scale) return refuse('its codes or its scale are missing')
     const axis = view.int('axis', 1)
     const fromFront = axis < 0 ? axis + codes.shape.length : axis
     return dequantized(view.outputs[0]!, codes, scale, inputs[2], fromFront)
@@ -459,24 +456,6 @@ function staticShapes(view: NodeView): Shape[] {
       ? []
       : refuse(`the shape of its output ${valueText(name)} does not follow from the inputs`)
   })
-}
-
-/** What inference knows of a value: its type, and the elements of a short list. */
-class KnownEntry implements Known {
-  readonly type: ValueType
-  readonly #operand: Operand
-
-  constructor({ operand, dtype }: Entry) {
-    this.#operand = operand
-    this.type = { kind: 'tensor', dtype, shape: [...operand.shape!] }
-  }
-
-  get values(): Dims | undefined {
-    const operand = this.#operand
-    if (!isConstantOperand(operand) || operand.shape.length > 1 || operand.size > MAX_SHAPE_VALUES)
-      return undefined
-    return Array.from(operand.numbers)
-  }
 }
 
 /** The engine takes integers of 8 bits for codes, and without a scale it computes nothing of use. */

@@ -5,8 +5,8 @@
  */
 
 import { greatest } from '../../../long_lists.js'
+import { countOf, type Shape, sameShape, withRank } from '../../../models/onnx/evaluate/arrays.js'
 import type { TmfileTensor } from '../../../models/tmfile/index.js'
-import { type Shape, sameShape, sizeOf, withRank } from './arrays.js'
 import { Constant } from './constant.js'
 import { type GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'
 import { refuse } from './refusal.js'
@@ -44,9 +44,9 @@ export function broadcastShape(shapes: readonly Shape[]): Shape {
 /** `one (kind) other`, broadcast. */
 export function eltwise(b: GraphBuilder, kind: EltwiseKind, one: Operand, other: Operand): TmfileTensor {
   const shape = broadcastShape([one.shape!, other.shape!])
-  const total = sizeOf(shape)
+  const total = countOf(shape)
   if (total === 0) refuse('the result is empty')
-  const [left, right] = [sizeOf(one.shape!), sizeOf(other.shape!)]
+  const [left, right] = [countOf(one.shape!), countOf(other.shape!)]
   if (left === total && right === total) return whole(b, kind, one, other, shape)
   if (left === total) return smallSecond(b, kind, one, other, shape)
   if (right === total) return smallFirst(b, kind, one, other, shape)
@@ -57,7 +57,7 @@ export function eltwise(b: GraphBuilder, kind: EltwiseKind, one: Operand, other:
 function fourAxes(shape: Shape): Shape {
   if (shape.length === 4) return shape
   if (shape.length < 4) return [...shape, 1, 1, 1, 1].slice(0, 4)
-  return [shape[0]!, shape[1]!, 1, sizeOf(shape.slice(2))]
+  return [shape[0]!, shape[1]!, 1, countOf(shape.slice(2))]
 }
 
 /** Both operands in full size. */
@@ -134,7 +134,7 @@ function repetitionOf(
   shape: Shape,
   given: Shape,
 ): (Repetition & { readonly isPlane: boolean }) | undefined {
-  if (sizeOf(given) === 1) {
+  if (countOf(given) === 1) {
     const large = shape.length < 3 || shape.length > 4 ? fourAxes(shape) : shape
     return { large, small: [1], fixesBatch: false, isPlane: false }
   }
@@ -146,13 +146,13 @@ function repetitionOf(
     shape.every((extent, axis) => axis < from || axis >= to || extent === 1 || repeated[axis])
   // One element per channel: it repeats along all axes from one on.
   if (isRun(first, shape.length)) {
-    const [channels, rest] = [sizeOf(shape.slice(0, first)), sizeOf(shape.slice(first))]
+    const [channels, rest] = [countOf(shape.slice(0, first)), countOf(shape.slice(first))]
     const isImage = shape.length === 4 && shape[0] === 1 && first >= 2 && shape[1] === channels
     const large = isImage ? shape : [1, channels, 1, rest]
     return { large, small: [1, channels, 1, 1], fixesBatch: true, isPlane: false }
   }
   // One plane: it repeats along all axes before one. The kernel takes it for channels where both have one extent.
-  const [count, plane] = [sizeOf(shape.slice(0, last + 1)), sizeOf(shape.slice(last + 1))]
+  const [count, plane] = [countOf(shape.slice(0, last + 1)), countOf(shape.slice(last + 1))]
   if (!isRun(0, last + 1) || count === plane) return undefined
   return { large: [1, count, 1, plane], small: [1, 1, 1, plane], fixesBatch: true, isPlane: true }
 }
@@ -180,7 +180,7 @@ export function compare(
   other: Operand,
 ): TmfileTensor {
   const shape = broadcastShape([one.shape!, other.shape!])
-  const flat = [1, 1, 1, sizeOf(shape)]
+  const flat = [1, 1, 1, countOf(shape)]
   const operands = [one, other].map((each) => reshapeOperand(b, broadcastOperand(b, each, shape), flat))
   return reshape(
     b,

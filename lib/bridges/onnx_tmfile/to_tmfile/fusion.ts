@@ -1,6 +1,7 @@
 /** Fusions that give the same numbers: into a Convolution or FullyConnected that only the present node reads. */
+
+import { countOf } from '../../../models/onnx/evaluate/arrays.js'
 import type { KnownNode, TmfileNode, TmfileTensor } from '../../../models/tmfile/index.js'
-import { sizeOf } from './arrays.js'
 import { Constant } from './constant.js'
 import type { Step } from './step.js'
 
@@ -86,7 +87,7 @@ export function fuseAffine(
 }
 
 function leadingChannel({ shape }: Constant): (index: number) => number {
-  const length = sizeOf(shape.slice(1))
+  const length = countOf(shape.slice(1))
   return (index) => Math.floor(index / length)
 }
 
@@ -96,7 +97,7 @@ function transposedChannel(
   { shape }: Constant,
 ): (index: number) => number {
   const [inputs, outputs] = [shape[0]!, shape[1]!]
-  const [length, perGroup] = [sizeOf(shape.slice(2)), inputs / params.group]
+  const [length, perGroup] = [countOf(shape.slice(2)), inputs / params.group]
   return (index) => {
     const row = Math.floor(index / length)
     return Math.floor(Math.floor(row / outputs) / perGroup) * outputs + (row % outputs)

@@ -3,6 +3,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { allowedFor, isStorable } from '../../../formats/tmfile/encode/chunk.js'
 import { type OperatorSchema, operatorByName } from '../../../formats/tmfile/operators.js'
 import { OPERATOR_VERSION } from '../../../formats/tmfile/schema.js'
+import { type Shape, sameShape } from '../../../models/onnx/evaluate/arrays.js'
 import { producerNode } from '../../../models/tmfile/document/operator_node.js'
 import {
   type KnownNode,
@@ -17,8 +18,8 @@ import {
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { type Shape, sameShape, whyNotShape } from './arrays.js'
 import { Constant, MAX_COMPUTED_ELEMENTS } from './constant.js'
+import { whyNotShape } from './engine_limits.js'
 import { refuse } from './refusal.js'
 
 /** A constant, or a tensor that the engine computes. */

@@ -1,3 +1,4 @@
+import { countOf } from '../../../models/onnx/evaluate/arrays.js'
 import type {
   TmfileDtype,
   TmfileNode,
@@ -5,7 +6,6 @@ import type {
   TmfileTensor,
 } from '../../../models/tmfile/index.js'
 import type { RefusedNode } from '../refused_error.js'
-import { sizeOf } from './arrays.js'
 import { Constant } from './constant.js'
 import { type GraphBuilder, isConstantOperand } from './graph_builder.js'
 import { Refusal } from './refusal.js'
@@ -41,7 +41,7 @@ export function dequantized(
   const quantization = recordOf(scale, zeroPoint)
   const { scales, zeroPoints } = quantization
   const isPerAxis = scales.length > 1
-  const inner = isPerAxis ? sizeOf(codes.shape.slice(axis + 1)) : 1
+  const inner = isPerAxis ? countOf(codes.shape.slice(axis + 1)) : 1
   const indexOf = (at: number): number => (isPerAxis ? Math.floor(at / inner) % scales.length : 0)
   const read = (): Float32Array =>
     Float32Array.from(
@@ -83,8 +83,8 @@ export function storedWeights(step: Step, weight: Constant, bias?: Constant): Tm
 /** A bias of floats as codes with the scales of the products. */
 function quantizedBias(bias: Constant, input: TmfileQuantization, weight: TmfileQuantization): Constant {
   const scales = weight.scales.map((scale) => scale * input.scales[0]!)
-  const read = (): Float64Array =>
-    Float64Array.from(bias.numbers, (value, at) => Math.round(value / (scales[at] ?? scales[0]!)))
+  const read = (): Int32Array =>
+    Int32Array.from(bias.numbers, (value, at) => Math.round(value / (scales[at] ?? scales[0]!)))
   const values = new Constant({ name: bias.name, dtype: 'int32', shape: [bias.size], read })
   const quantization = {
     scales,

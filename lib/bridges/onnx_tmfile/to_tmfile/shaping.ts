@@ -2,9 +2,17 @@
  * Movement of elements by operators that the engine computes for every rank and size: Reshape, and around it Transpose, Slice,
  * Gather, Concat and Split on at most four axes. Each function gives the tensor itself where nothing has to move.
  */
+
+import {
+  countOf,
+  type Shape,
+  type SliceRange,
+  sameShape,
+  withRank,
+} from '../../../models/onnx/evaluate/arrays.js'
 import type { TmfileTensor } from '../../../models/tmfile/index.js'
-import { positions, type Shape, type SliceRange, sameShape, sizeOf, withRank } from './arrays.js'
 import { Constant } from './constant.js'
+import { positions } from './engine_limits.js'
 import type { GraphBuilder, Operand } from './graph_builder.js'
 import { refuse } from './refusal.js'
 
@@ -18,7 +26,7 @@ const MAX_TRANSPOSED_RANK = 6
 export function reshape(b: GraphBuilder, tensor: TmfileTensor, shape: Shape): TmfileTensor {
   const from = tensor.shape!
   const to = shape.length === 0 ? [1] : shape
-  if (sizeOf(from) !== sizeOf(to)) refuse(`[${from}] does not fit the shape [${to}]`)
+  if (countOf(from) !== countOf(to)) refuse(`[${from}] does not fit the shape [${to}]`)
   return sameShape(from, to) ? tensor : copy(b, tensor, to)
 }
 
@@ -60,14 +68,14 @@ function transposeMerged(b: GraphBuilder, tensor: TmfileTensor, perm: Shape, sha
   if (groups.length > MAX_TRANSPOSED_RANK)
     refuse(`a transpose of ${groups.length} separate axes; the engine has at most ${MAX_TRANSPOSED_RANK}`)
   const ordered = [...groups].sort((one, other) => one[0]! - other[0]!)
-  const merged = ordered.map((group) => sizeOf(group.map((axis) => from[axis]!)))
+  const merged = ordered.map((group) => countOf(group.map((axis) => from[axis]!)))
   const order = groups.map((group) => ordered.indexOf(group))
   return reshape(b, transpose(b, reshape(b, tensor, merged), order), shape)
 }
 
 /** One axis as the third of four: [1, before, axis, after]. */
 function aroundAxis(shape: Shape, axis: number): [number, number, number, number] {
-  return [1, sizeOf(shape.slice(0, axis)), shape[axis]!, sizeOf(shape.slice(axis + 1))]
+  return [1, countOf(shape.slice(0, axis)), shape[axis]!, countOf(shape.slice(axis + 1))]
 }
 
 /** Elements `start, start + step, …` of one axis; the step is positive. */
@@ -137,9 +145,9 @@ export function concat(b: GraphBuilder, parts: readonly Operand[], axis: number)
       : made
   if (shape.length <= 4) return keepRecord(b.emit('Concat', used, { axis }, shape))
   const three = ({ length }: Shape, own: Shape): number[] => [
-    sizeOf(own.slice(0, axis)),
+    countOf(own.slice(0, axis)),
     own[axis]!,
-    sizeOf(own.slice(axis + 1, length)),
+    countOf(own.slice(axis + 1, length)),
   ]
   const inner = used.map((part) =>
     part instanceof Constant

@@ -1,8 +1,9 @@
 /** What the row of an operator works with: one ONNX node, what is known of its inputs, and the graph being built. */
 import type { Dtype } from '../../../dtype/dtypes.js'
+import type { Shape } from '../../../models/onnx/evaluate/arrays.js'
+import { axisOf } from '../../../models/onnx/evaluate/dims.js'
 import type { NodeView } from '../../../models/onnx/infer/node_view.js'
 import type { TmfileTensor } from '../../../models/tmfile/index.js'
-import { positiveAxis, type Shape } from './arrays.js'
 import type { Constant } from './constant.js'
 import { type GraphBuilder, isConstantOperand, type Operand } from './graph_builder.js'
 import { refuse } from './refusal.js'
@@ -129,7 +130,7 @@ export class Step {
   }
 
   axisOf(axis: number, rank: number): number {
-    return positiveAxis(axis, rank) ?? refuse(`axis ${axis} is outside rank ${rank}`)
+    return axisOf(axis, rank) ?? refuse(`axis ${axis} is outside rank ${rank}`)
   }
 
   /** Axes by attribute, or by an input since a version; undefined for none. */

@@ -1,5 +1,5 @@
 /** Windows over spatial axes: kernels, strides, dilations and pads of ONNX as numbers for each axis. */
-import type { Shape } from './arrays.js'
+import type { Shape } from '../../../models/onnx/evaluate/arrays.js'
 import { refuse } from './refusal.js'
 import type { Step } from './step.js'
 

@@ -5,7 +5,7 @@
  * Source: the inference functions in `onnx/defs` of the repository onnx/onnx.
  */
 import { ownEntry } from '../../../own_entry.js'
-import { type Dims, dimsOf, isKnown } from '../infer/dims.js'
+import { type Dims, dimsOf, isKnown } from '../evaluate/dims.js'
 import type { Known, NodeView } from '../infer/node_view.js'
 import type { Schema } from '../schemas/schemas.js'
 

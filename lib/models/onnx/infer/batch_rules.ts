@@ -2,8 +2,17 @@
  * How a node follows a batch that changed, operator by operator: entries of constant lists that were the old batch, and constants
  * that lack the new one. Shapes are numbers here; a symbolic batch has a number in its place.
  */
+
+import {
+  axisOf,
+  type Dim,
+  type Dims,
+  isKnown,
+  productOf,
+  productOfAll,
+  quotientOf,
+} from '../evaluate/dims.js'
 import { type BatchSite, placeInTarget } from './batch_view.js'
-import { axisOf, type Dim, type Dims, isKnown, productOf, productOfAll, quotientOf } from './dims.js'
 
 /** Another list of integers that an input or attribute gives. */
 export interface EntryEdit {

@@ -3,7 +3,15 @@ import { usedNames } from '../document/node_names.js'
 import { orderedNodes } from '../document/node_order.js'
 import { isStandard, mainScope, type Scope } from '../document/scope.js'
 import type { Graph, Node, ValueType } from '../document/types.js'
-import { type Dim, type Dims, dimsOf, isKnown, productOf, productOfAll, quotientOf } from './dims.js'
+import {
+  type Dim,
+  type Dims,
+  dimsOf,
+  isKnown,
+  productOf,
+  productOfAll,
+  quotientOf,
+} from '../evaluate/dims.js'
 import type { Inference } from './infer.js'
 
 /** A graph with its nodes in topological order. */
@@ -91,8 +99,7 @@ export class BatchView {
   fixedList(scope: Scope, name: string): readonly number[] | undefined {
     const owner = scope.ownerOf(name)
     if (!owner || !this.isFixed(scope, name)) return undefined
-    const known = this.#after.known.get(owner.graph)?.get(name)
-    const values = known?.values ?? known?.constant?.values
+    const values = this.#after.known.get(owner.graph)?.get(name)?.value?.list
     return values?.every(isKnown) ? values : undefined
   }
 

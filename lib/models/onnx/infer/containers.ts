@@ -3,7 +3,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { DTYPE_OF_CODE } from '../../../formats/onnx/schema.js'
 import { ownEntry } from '../../../own_entry.js'
 import type { ValueType } from '../document/types.js'
-import { axisOf, commonDims, dimsOf, isKnown } from './dims.js'
+import { axisOf, commonDims, dimsOf, isKnown } from '../evaluate/dims.js'
 import type { NodeView } from './node_view.js'
 
 /** The type of output 0 of an operator of sequences or optional values; undefined for others. */

@@ -11,13 +11,13 @@ import type { OnnxModel } from '../document/model.js'
 import { functionKey, type ModelFunction } from '../document/model_function.js'
 import { orderedNodes } from '../document/node_order.js'
 import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
+import { type Dims, dimsOf, isKnown, MAX_INFERRED_RANK, merged } from '../evaluate/dims.js'
+import { Evaluator } from '../evaluate/evaluate.js'
 import { containerTypeOf } from './containers.js'
-import { type Dims, dimsOf, isKnown, MAX_INFERRED_RANK, merged } from './dims.js'
 import { type Known, knownOfInitializer, type NodeContext, NodeView, type Scope } from './node_view.js'
 import { shapesOf } from './shapes.js'
 import { subgraphOutputs } from './subgraphs.js'
 import { outputTypeOf } from './types.js'
-import { valuesOfOutput } from './values.js'
 
 /** A declared type that contradicts the type of the initializer or the type that follows from the node. */
 export interface TypeConflict {
@@ -100,6 +100,15 @@ const MAX_INNER_VISITS = 200_000
 /** Subgraphs and functions inside each other that are followed; a chain of functions may be as long as the file. */
 const MAX_NESTING = 100
 
+/** Elements of a value that is followed: lists that describe shapes, tables of positions, small weights. */
+export const MAX_VALUE_ELEMENTS = 4096
+
+/** Elements that are read and made in one inference; those that are made stay in memory while it runs (CWE-770). */
+const MAX_VALUE_WORK = 2 ** 22
+
+/** No shape follows from these, and folding them would undo the quantization of weights. */
+export const QUANTIZATION: ReadonlySet<string> = new Set(['QuantizeLinear', 'DequantizeLinear'])
+
 class InferenceRun implements Inference {
   readonly known = new Map<Graph, Map<string, Known>>()
   readonly #conflicts = new Map<string, TypeConflict>()
@@ -109,7 +118,8 @@ class InferenceRun implements Inference {
   readonly #isOpen: (graph: Graph, name: string) => boolean
   readonly #visit: InferOptions['visit']
   readonly #keepsStates: boolean
-  readonly #computesValues: boolean
+  /** Undefined where no elements are computed. */
+  readonly #evaluator: Evaluator | undefined
   /** Functions that are being inferred: one that calls itself is not followed. */
   readonly #open = new Set<ModelFunction>()
   readonly #orders = new Map<Graph | ModelFunction, readonly Node[]>()
@@ -119,7 +129,10 @@ class InferenceRun implements Inference {
 
   constructor(options: InferOptions) {
     this.#visit = options.visit
-    this.#computesValues = options.computesValues ?? true
+    this.#evaluator =
+      (options.computesValues ?? true)
+        ? new Evaluator({ maxElements: MAX_VALUE_ELEMENTS, maxWork: MAX_VALUE_WORK })
+        : undefined
     this.#main = options.graph
     this.#hasOldInitializers = options.hasOldInitializers ?? false
     this.#isOpen = options.isOpen ?? (() => false)
@@ -229,7 +242,7 @@ class InferenceRun implements Inference {
 
   #outputsOf(view: NodeView): readonly (Known | undefined)[] {
     const called = this.#functionOf(view)
-    return called ? (this.#call(called, view) ?? []) : operatorOutputs(view, this.#computesValues)
+    return called ? (this.#call(called, view) ?? []) : operatorOutputs(view, this.#evaluator)
   }
 
   #functionOf({ domain, opType, node }: NodeView): ModelFunction | undefined {
@@ -295,20 +308,21 @@ function ordered(nodes: readonly Node[]): readonly Node[] {
 }
 
 /** What follows for the outputs of a node that is no call of a function of the model. */
-function operatorOutputs(view: NodeView, computesValues: boolean): readonly (Known | undefined)[] {
+function operatorOutputs(view: NodeView, evaluator: Evaluator | undefined): readonly (Known | undefined)[] {
   const inner = subgraphOutputs(view)
   if (inner) return inner
   const isStandard = view.domain === ''
   const constant = isStandard ? view.constant() : undefined
   if (constant) return [constant]
   const shapes = shapesOf(view)
+  const values = QUANTIZATION.has(view.opType) ? undefined : evaluator?.outputsOf(view)
   return view.outputs.map((_, output) => {
     const type =
       (output === 0 ? containerTypeOf(view) : undefined) ??
       withShape(outputTypeOf(view, output), shapes[output])
-    const isFollowed = computesValues && isStandard && output === 0 && type?.kind === 'tensor'
-    const values = isFollowed ? valuesOfOutput(view, type.dtype) : undefined
-    return type && { type, ...(values && { values }) }
+    const value = values?.[output]
+    const isFollowed = type?.kind === 'tensor' && type.dtype === value?.dtype
+    return isFollowed ? { type: { ...type, shape: value.shape }, value } : type && { type }
   })
 }
 

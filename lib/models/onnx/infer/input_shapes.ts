@@ -12,11 +12,11 @@ import { usedNames } from '../document/node_names.js'
 import { sortedNodes } from '../document/node_order.js'
 import { isStandard } from '../document/scope.js'
 import type { Dimension, Graph, Node, ValueType } from '../document/types.js'
+import { type Dim, isKnown, productOfAll } from '../evaluate/dims.js'
 import { BatchEditor, type BatchSource } from './batch_edits.js'
 import { needsOf } from './batch_rules.js'
 import { type BatchChange, BatchSite, BatchView, shapeOf } from './batch_view.js'
 import { declareType } from './declare_types.js'
-import { type Dim, isKnown, productOfAll } from './dims.js'
 import { inferModel, inferTypes } from './infer.js'
 
 /** What a changed input shape affects beside shapes that follow. */

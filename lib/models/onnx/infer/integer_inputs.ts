@@ -5,9 +5,9 @@
 import { least } from '../../../long_lists.js'
 import { ownEntry } from '../../../own_entry.js'
 import type { OnnxModel } from '../document/model.js'
+import { axisOf, type Dim, isKnown } from '../evaluate/dims.js'
 import { MOVERS } from '../schemas/movers.js'
 import { parameterAt, schemaAt } from '../schemas/schemas.js'
-import { axisOf, type Dim, isKnown } from './dims.js'
 import { inferModel } from './infer.js'
 import type { Known, NodeView } from './node_view.js'
 

@@ -1,5 +1,14 @@
 /** Shapes of products of matrices, of attention and of recurrent layers. */
-import { broadcast, type Dim, type Dims, extent, isKnown, merged, quotientOf, sumOf } from './dims.js'
+import {
+  broadcast,
+  type Dim,
+  type Dims,
+  extent,
+  isKnown,
+  merged,
+  quotientOf,
+  sumOf,
+} from '../evaluate/dims.js'
 import type { NodeView } from './node_view.js'
 
 export function matmul(left: Dims | undefined, right: Dims | undefined): Dims | undefined {

@@ -1,6 +1,7 @@
 /** Shapes of operators that move, repeat or choose elements. */
 
 import { greatest, least } from '../../../long_lists.js'
+import { FAR_END, sliceRange } from '../evaluate/arrays.js'
 import {
   asExtent,
   axisOf,
@@ -16,7 +17,7 @@ import {
   productOfAll,
   quotientOf,
   sumOf,
-} from './dims.js'
+} from '../evaluate/dims.js'
 import type { NodeView } from './node_view.js'
 
 export function transpose(node: NodeView): Dims | undefined {
@@ -88,8 +89,8 @@ export function slice(node: NodeView): Dims | undefined {
   const dims = node.dims(0)
   if (!dims) return undefined
   const isOld = node.opset < 10
-  const starts = isOld ? node.ints('starts') : node.values(1)
-  const ends = isOld ? node.ints('ends') : node.values(2)
+  const starts = isOld ? node.ints('starts') : node.bounds(1)
+  const ends = isOld ? node.ints('ends') : node.bounds(2)
   const axes = isOld ? node.ints('axes') : node.integers(3)
   const steps = isOld ? undefined : node.integers(4)
   if (!isOld && node.has(3) && !axes) return dims.map(() => null)
@@ -106,21 +107,17 @@ export function slice(node: NodeView): Dims | undefined {
   return result
 }
 
-/** Ends from here on mean the end of the axis; exporters write the largest int32 or int64, which is no exact number. */
-const FAR = 2 ** 31 - 1
-
-export function sliceLength(length: Dim, from: Dim, to: Dim, step: Dim): Dim {
+function sliceLength(length: Dim, from: Dim, to: Dim, step: Dim): Dim {
   if (!isKnown(step) || step === 0) return null
   if (!isKnown(length) || !isKnown(from) || !isKnown(to)) return symbolicLength(length, from, to, step)
-  const [lowest, highest] = step > 0 ? [0, length] : [-1, length - 1]
-  const clamp = (at: number): number => Math.min(Math.max(at < 0 ? at + length : at, lowest), highest)
-  return extent(Math.max(0, Math.ceil((clamp(to) - clamp(from)) / step)))
+  // In the other direction engines differ in what the end of the axis means.
+  return step < 0 && to >= FAR_END ? null : extent(sliceRange(length, from, to, step).count)
 }
 
 /** Only the whole of an axis is certain: an end may lie beyond an extent that is not a number. */
 function symbolicLength(length: Dim, from: Dim, to: Dim, step: number): Dim {
   const isWhole = from === 0 && step === 1 && length !== null
-  return isWhole && (to === length || (isKnown(to) && to >= FAR)) ? length : null
+  return isWhole && (to === length || (isKnown(to) && to >= FAR_END)) ? length : null
 }
 
 export function gather(node: NodeView): Dims | undefined {
@@ -159,8 +156,9 @@ export function pad(node: NodeView): Dims | undefined {
   if (!dims) return undefined
   const pads = node.opset < 2 ? node.ints('paddings') : node.opset < 11 ? node.ints('pads') : node.values(1)
   const given = node.opset < 18 ? undefined : node.integers(3)
-  if (!pads || (node.opset >= 18 && node.has(3) && !given)) return dims.map(() => null)
+  if (node.opset >= 18 && node.has(3) && !given) return dims.map(() => null)
   const axes = given ? given.map((axis) => axisOf(axis, dims.length)) : [...dims.keys()]
+  if (!pads) return dims.map((dim, axis) => (axes.includes(axis) ? null : dim))
   if (axes.includes(undefined) || pads.length !== 2 * axes.length) return undefined
   const result: Dim[] = [...dims]
   for (const [at, axis] of axes.entries())

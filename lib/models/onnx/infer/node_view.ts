@@ -5,38 +5,21 @@ import type { Tensor } from '../../../tensor/tensor.js'
 import { standardDomain } from '../document/node.js'
 import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
-import { type Dim, type Dims, dimsOf } from './dims.js'
+import { type Dim, type Dims, dimsOf } from '../evaluate/dims.js'
+import { elementsOf, isValueDtype, Value } from '../evaluate/value.js'
 
 /** What is known of a value. */
 export interface Known {
   readonly type: ValueType
-  /** Elements of a list or number that describes a shape, as far as they follow from other shapes. */
-  readonly values?: Dims | undefined
-  /** Of initializers and constants. */
-  readonly constant?: ConstantValues
+  /** Its elements, as far as they follow. */
+  readonly value?: Value | undefined
+  /** True for an initializer that nobody may replace, and for a Constant. */
+  readonly isConstant?: true
   /** What a visitor notes of a value; it follows the value into subgraphs and functions. */
   readonly note?: unknown
 }
 
-/** The elements of a small tensor, read when they are needed first. */
-class ConstantValues {
-  readonly #tensor: Tensor
-  #values: Dims | undefined | 'unread' = 'unread'
-
-  constructor(tensor: Tensor) {
-    this.#tensor = tensor
-  }
-
-  get values(): Dims | undefined {
-    if (this.#values === 'unread') this.#values = valuesOf(this.#tensor)
-    return this.#values
-  }
-}
-
 export type Scope = (name: string) => Known | undefined
-
-/** Longest list of numbers that is followed: shapes have at most 255 axes. */
-export const MAX_SHAPE_VALUES = 256
 
 export interface NodeContext {
   /** Version of the operator set of a domain; 0 where the model does not import it. */
@@ -99,10 +82,19 @@ export class NodeView {
     return type?.kind === 'tensor' ? dimsOf(type.shape) : undefined
   }
 
+  value(input: number): Value | undefined {
+    return this.known(input)?.value
+  }
+
   /** The elements of an input that is a short list, or a number; undefined where nothing is known of them. */
   values(input: number): Dims | undefined {
-    const known = this.known(input)
-    return known?.values ?? known?.constant?.values
+    return this.value(input)?.list
+  }
+
+  /** As `values`, with numbers beyond 2^53 - 1, which mean the end of an axis, cut to that. */
+  bounds(input: number): Dims | undefined {
+    const value = this.value(input)
+    return value?.list?.map((dim, at) => dim ?? nearest(value.elements![at]!))
   }
 
   /** As `values`, where all are numbers. */
@@ -168,17 +160,22 @@ export class NodeView {
   }
 }
 
+function nearest(element: Dim | bigint): Dim {
+  if (typeof element !== 'bigint') return element
+  return element > 0n ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER
+}
+
 /** What an initializer or constant says of a value. */
 export function knownOfTensor(tensor: Tensor): Known {
   const { dtype, shape } = tensor
   // Sparse initializers and constants are stored in fewer bytes; in the graph they are dense.
   const type: ValueType = { kind: 'tensor', dtype, shape }
-  const isShort =
-    tensor.kind === 'dense' &&
-    shape.length <= 1 &&
-    tensor.size <= MAX_SHAPE_VALUES &&
-    arrayOf(dtype) !== undefined
-  return isShort ? { type, constant: new ConstantValues(tensor) } : { type }
+  if (tensor.kind !== 'dense' || !isValueDtype(dtype)) return { type }
+  return {
+    type,
+    value: new Value(dtype, shape, () => readOrNone(() => elementsOf(tensor))),
+    isConstant: true,
+  }
 }
 
 export function knownOfInitializer(graph: Graph, name: string): Known | undefined {
@@ -194,33 +191,4 @@ function readOrNone<T>(read: () => T): T | undefined {
     if (error instanceof TileworkError) return undefined
     throw error
   }
-}
-
-/** Types of shapes, axes, conditions and scales. */
-const ARRAYS = {
-  bool: Uint8Array,
-  int32: Int32Array,
-  int64: BigInt64Array,
-  float32: Float32Array,
-  float64: Float64Array,
-} as const
-
-function arrayOf(dtype: Dtype): (typeof ARRAYS)[keyof typeof ARRAYS] | undefined {
-  return Object.hasOwn(ARRAYS, dtype) ? ARRAYS[dtype as keyof typeof ARRAYS] : undefined
-}
-
-function valuesOf(tensor: Tensor): Dims | undefined {
-  const TypedArray = arrayOf(tensor.dtype)
-  if (tensor.kind !== 'dense' || !tensor.hasData || !TypedArray) return undefined
-  const elements = new TypedArray(tensor.size)
-  if (elements.byteLength !== tensor.storage.byteLength) return undefined
-  const isRead = readOrNone(() => {
-    tensor.copyToSync(new Uint8Array(elements.buffer))
-    return true
-  })
-  if (!isRead) return undefined
-  return Array.from(elements as Iterable<number | bigint>, (element): Dim => {
-    const value = Number(element)
-    return typeof element === 'number' || Number.isSafeInteger(value) ? value : null
-  })
 }

@@ -12,7 +12,7 @@ import {
   merged,
   productOfAll,
   quotientOf,
-} from './dims.js'
+} from '../evaluate/dims.js'
 import type { NodeView } from './node_view.js'
 
 type Shapes = readonly (Dims | undefined)[]

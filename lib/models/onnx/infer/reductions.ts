@@ -1,5 +1,5 @@
 /** Shapes of reductions, and of operators that add or drop axes. */
-import { axisOf, type Dims, isKnown } from './dims.js'
+import { axisOf, type Dims, isKnown } from '../evaluate/dims.js'
 import type { NodeView } from './node_view.js'
 
 /** Axes by attribute, or by an input since a version. */

@@ -5,7 +5,7 @@
  * Source: the operator specifications of ONNX; agreement with onnx.shape_inference is tested on models of all of them.
  */
 import { ownEntry } from '../../../own_entry.js'
-import { asExtent, broadcast, commonDims, type Dims, merged } from './dims.js'
+import { asExtent, broadcast, commonDims, type Dims, merged } from '../evaluate/dims.js'
 import { attention, einsum, gemm, matmul, recurrent } from './linear.js'
 import {
   blocks,

@@ -1,8 +1,8 @@
 /** What is known of the outputs of nodes that run subgraphs: `If`, `Loop`, `Scan` and `SequenceMap`. */
 import { ownEntry } from '../../../own_entry.js'
 import type { Graph, ValueType } from '../document/types.js'
+import { axisOf, type Dim, type Dims, dimsOf, merged } from '../evaluate/dims.js'
 import { commonType } from './containers.js'
-import { axisOf, type Dim, type Dims, dimsOf, merged } from './dims.js'
 import type { Known, NodeView } from './node_view.js'
 
 type Outputs = readonly (Known | undefined)[]

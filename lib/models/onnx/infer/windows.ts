@@ -1,5 +1,14 @@
 /** Shapes of convolutions and pools, which move a window over the spatial axes. */
-import { asExtent, type Dim, type Dims, extent, isKnown, merged, productOf, quotientOf } from './dims.js'
+import {
+  asExtent,
+  type Dim,
+  type Dims,
+  extent,
+  isKnown,
+  merged,
+  productOf,
+  quotientOf,
+} from '../evaluate/dims.js'
 import type { NodeView } from './node_view.js'
 
 /** The window of one spatial axis. */

@@ -119,7 +119,8 @@ export const PASSES: readonly Pass[] = [
   },
   {
     name: 'fold-shapes',
-    description: 'replaces arithmetic of fixed shapes by its result, where the file does not grow',
+    description:
+      'replaces arithmetic of fixed shapes and of small constants by its result, where the file does not grow',
     run: foldShapes,
   },
   {

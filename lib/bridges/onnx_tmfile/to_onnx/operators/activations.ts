@@ -1,10 +1,10 @@
 /** Operators that compute each element alone. */
 
+import { countOf } from '../../../../models/onnx/evaluate/arrays.js'
 import type { OperatorName } from '../../../../models/tmfile/index.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { type Attributes, CAST_TO, float, int } from '../onnx_writer.js'
-import { countOf } from '../shape.js'
 
 /** One node with the same input. */
 const direct = <Name extends OperatorName>(

@@ -4,11 +4,11 @@
  * in ONNX.
  */
 
+import { countOf, type Shape } from '../../../../models/onnx/evaluate/arrays.js'
 import type { OperatorName } from '../../../../models/tmfile/index.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { CAST_TO, int } from '../onnx_writer.js'
-import { countOf, type Shape } from '../shape.js'
 
 /** Inputs of a node, the larger first, and the other in a shape that ONNX broadcasts alike. */
 export function operands<Name extends OperatorName>(s: NodeScope<Name>): readonly [string, string] {

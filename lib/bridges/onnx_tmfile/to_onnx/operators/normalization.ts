@@ -1,12 +1,12 @@
 /** Normalizations, softmax, and scaling per channel. */
 
+import type { Shape } from '../../../../models/onnx/evaluate/arrays.js'
 import type { OperatorName } from '../../../../models/tmfile/index.js'
 import { axisOf } from '../../../../models/tmfile/index.js'
-import { positions } from '../../to_tmfile/arrays.js'
+import { positions } from '../../to_tmfile/engine_limits.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { float, int, ints } from '../onnx_writer.js'
-import type { Shape } from '../shape.js'
 
 /** One number per channel, in a shape that broadcasts over images. */
 function perChannel<Name extends OperatorName>(s: NodeScope<Name>, index: number): string {

@@ -1,10 +1,10 @@
 /** Products of matrices, reductions, and recurrent operators. */
 
+import { countOf } from '../../../../models/onnx/evaluate/arrays.js'
 import { axisOf, reducedAxes } from '../../../../models/tmfile/index.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { int, ints } from '../onnx_writer.js'
-import { countOf } from '../shape.js'
 
 /** Everything behind the first axis is one row of the data. */
 function fullyConnected(s: NodeScope<'FullyConnected'>) {

@@ -1,11 +1,11 @@
 /** Convolutions and pooling. */
 
+import { countOf } from '../../../../models/onnx/evaluate/arrays.js'
 import { COUNT_PADDING, isGlobalPooling } from '../../../../models/tmfile/index.js'
-import { positions } from '../../to_tmfile/arrays.js'
+import { positions } from '../../to_tmfile/engine_limits.js'
 import { refuse } from '../../to_tmfile/refusal.js'
 import { type NodeScope, type OperatorRow, row } from '../node_scope.js'
 import { type Attributes, int, ints } from '../onnx_writer.js'
-import { countOf } from '../shape.js'
 
 /** The engine takes 0 for 1. */
 function orOne(value: number): number {

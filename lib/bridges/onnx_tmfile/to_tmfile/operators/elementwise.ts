@@ -1,6 +1,7 @@
 /** Operators that compute each element alone, and those of two or more operands. */
+
+import { countOf } from '../../../../models/onnx/evaluate/arrays.js'
 import type { OperatorName, OperatorParams, TmfileTensor } from '../../../../models/tmfile/index.js'
-import { sizeOf } from '../arrays.js'
 import { Constant } from '../constant.js'
 import {
   broadcastShape,
@@ -47,7 +48,7 @@ const flat = <Name extends OperatorName>(operator: string, target: Name, note: s
     target,
     ({ b }, x) => {
       const isImage = x.shape!.length === 4 && x.shape![0] === 1
-      const shape = isImage ? x.shape! : [1, 1, 1, sizeOf(x.shape!)]
+      const shape = isImage ? x.shape! : [1, 1, 1, countOf(x.shape!)]
       return within(b, x, shape, (inner) => b.emit(target, [inner], {}, shape, { fixesBatch: true }))
     },
     note,
@@ -132,7 +133,7 @@ function checkBroadcast(step: Step): void {
   if (step.opset >= 7) return
   const [one, other] = [step.shape(0), step.shape(1)]
   const isAligned = step.number('axis', -1) === -1 || step.number('axis', -1) === one.length - other.length
-  if (String(one) !== String(other) && !isAligned && sizeOf(other) !== 1)
+  if (String(one) !== String(other) && !isAligned && countOf(other) !== 1)
     refuse('a broadcast from an axis, of operator sets before 7')
 }
 
@@ -263,7 +264,7 @@ export const ELEMENTWISE_ROWS: readonly OperatorRow[] = [
       alpha: step.number('alpha', 1.6732632423543772),
       lambda: step.number('gamma', 1.0507009873554805),
     }
-    const shape = x.shape!.length === 4 ? x.shape! : [1, 1, 1, sizeOf(x.shape!)]
+    const shape = x.shape!.length === 4 ? x.shape! : [1, 1, 1, countOf(x.shape!)]
     return within(step.b, x, shape, (inner) => step.b.emit('Selu', [inner], params, shape))
   }),
   direct('HardSigmoid', 'Hardsigmoid', (step) => ({

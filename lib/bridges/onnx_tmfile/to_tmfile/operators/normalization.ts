@@ -1,6 +1,7 @@
 /** Normalizations. */
+
+import { countOf } from '../../../../models/onnx/evaluate/arrays.js'
 import type { TmfileTensor } from '../../../../models/tmfile/index.js'
-import { sizeOf } from '../arrays.js'
 import { Constant } from '../constant.js'
 import { eltwise } from '../eltwise.js'
 import { fuseAffine } from '../fusion.js'
@@ -10,7 +11,7 @@ import type { OperatorRow, Step } from '../step.js'
 
 /** [N, C, 1, rest] for more than four axes. */
 function upToFour(shape: readonly number[]): readonly number[] {
-  return shape.length <= 4 ? shape : [shape[0]!, shape[1]!, 1, sizeOf(shape.slice(2))]
+  return shape.length <= 4 ? shape : [shape[0]!, shape[1]!, 1, countOf(shape.slice(2))]
 }
 
 function batchNormalization(step: Step): TmfileTensor {
@@ -46,7 +47,7 @@ function instanceNormalization(step: Step): TmfileTensor {
   const { b } = step
   const x = step.tensor(0)
   const shape = x.shape!
-  const four = shape.length === 4 ? shape : [shape[0]!, shape[1]!, 1, sizeOf(shape.slice(2))]
+  const four = shape.length === 4 ? shape : [shape[0]!, shape[1]!, 1, countOf(shape.slice(2))]
   const parameters = [step.required(1, 'the scale'), step.required(2, 'the bias')]
   const eps = step.number('epsilon', 1e-5)
   return within(b, x, four, (inner) => b.emit('InstanceNorm', [inner, ...parameters], { eps }, four))
@@ -58,7 +59,7 @@ function layerNormalization(step: Step): TmfileTensor {
   const x = step.tensor(0)
   const shape = x.shape!
   const axis = step.axis('axis', -1, shape.length)
-  const rows = [sizeOf(shape.slice(0, axis)), sizeOf(shape.slice(axis))]
+  const rows = [countOf(shape.slice(0, axis)), countOf(shape.slice(axis))]
   const [, length] = rows as [number, number]
   const flat = (constant: Constant): Constant =>
     constant.size === length
@@ -80,7 +81,7 @@ function lrn(step: Step): TmfileTensor {
   if (size % 2 === 0) refuse(`size ${size}; the engine takes an odd one`)
   const [alpha, beta, bias] = [step.number('alpha', 1e-4), step.number('beta', 0.75), step.number('bias', 1)]
   const params = { local_size: size, alpha: alpha / bias, beta, norm_region: 0, k: 0 }
-  const shape = x.shape!.length === 4 ? x.shape! : [x.shape![0]!, x.shape![1]!, 1, sizeOf(x.shape!.slice(2))]
+  const shape = x.shape!.length === 4 ? x.shape! : [x.shape![0]!, x.shape![1]!, 1, countOf(x.shape!.slice(2))]
   return within(b, x, shape, (inner) => {
     const made = b.emit('LRN', [inner], params, shape)
     return bias === 1

@@ -1,6 +1,6 @@
 /** Pad in its three modes, and the paddings with zeros that a convolution takes over. */
 import type { TmfileTensor } from '../../../../models/tmfile/index.js'
-import { positions } from '../arrays.js'
+import { positions } from '../engine_limits.js'
 import { refuse } from '../refusal.js'
 import { gather, type Padding, padConstant, reshape, slice } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'

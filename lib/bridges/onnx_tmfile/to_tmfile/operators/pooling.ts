@@ -1,8 +1,8 @@
 /** Pools over windows and over whole planes. */
 import type { TmfileTensor } from '../../../../models/tmfile/index.js'
-import { positions } from '../arrays.js'
 import { Constant } from '../constant.js'
 import { eltwise } from '../eltwise.js'
+import { positions } from '../engine_limits.js'
 import { refuse } from '../refusal.js'
 import { padConstant, reshape } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'

@@ -1,6 +1,7 @@
 /** Products of matrices. */
+
+import { countOf, type Shape, withRank } from '../../../../models/onnx/evaluate/arrays.js'
 import type { TmfileTensor } from '../../../../models/tmfile/index.js'
-import { type Shape, sizeOf, withRank } from '../arrays.js'
 import { Constant } from '../constant.js'
 import { broadcastShape, eltwise } from '../eltwise.js'
 import type { Operand } from '../graph_builder.js'
@@ -68,9 +69,9 @@ export function matMul(step: Step): TmfileTensor {
   const left: Shape = one.shape!.length === 1 ? [1, ...one.shape!] : one.shape!
   const right: Shape = other.shape!.length === 1 ? [...other.shape!, 1] : other.shape!
   const [rows, depth, columns] = [left.at(-2)!, left.at(-1)!, right.at(-1)!]
-  const isMatrix = sizeOf(right.slice(0, -2)) === 1
+  const isMatrix = countOf(right.slice(0, -2)) === 1
   if (isMatrix) {
-    const flat = sizeOf(left) / depth
+    const flat = countOf(left) / depth
     const x = reshape(b, one instanceof Constant ? b.constant(one) : one, [flat, depth])
     if (other instanceof Constant) {
       const weight = other.reshaped([depth, columns]).transposed([1, 0])
@@ -83,9 +84,9 @@ export function matMul(step: Step): TmfileTensor {
   const full = (operand: Operand, own: Shape): Operand => {
     const matrix = own.slice(-2)
     const ranked = reshapeOperand(b, operand, withRank(own, batch.length + 2))
-    return reshapeOperand(b, broadcastOperand(b, ranked, [...batch, ...matrix]), [sizeOf(batch), ...matrix])
+    return reshapeOperand(b, broadcastOperand(b, ranked, [...batch, ...matrix]), [countOf(batch), ...matrix])
   }
-  const product = b.emit('MatMul', [full(one, left), full(other, right)], {}, [sizeOf(batch), rows, columns])
+  const product = b.emit('MatMul', [full(one, left), full(other, right)], {}, [countOf(batch), rows, columns])
   return reshape(b, product, step.output())
 }
 

@@ -1,6 +1,7 @@
 /** Reductions and softmax. */
+
+import { countOf } from '../../../../models/onnx/evaluate/arrays.js'
 import type { TmfileTensor } from '../../../../models/tmfile/index.js'
-import { sizeOf } from '../arrays.js'
 import { unary } from '../eltwise.js'
 import { reshape, transpose, within } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'
@@ -38,7 +39,7 @@ function reduce(step: Step): TmfileTensor {
     return reshape(b, globalPool(step, 'average', x), step.output())
   const kept = all.filter((axis) => !axes.includes(axis))
   const moved = transpose(b, x, [...kept, ...axes])
-  const extents = (list: readonly number[]): number => sizeOf(list.map((axis) => x.shape![axis]!))
+  const extents = (list: readonly number[]): number => countOf(list.map((axis) => x.shape![axis]!))
   const rows = [1, 1, extents(kept), extents(axes)]
   const flat = reshape(b, moved, rows)
   const shape = rows.with(3, 1)
@@ -61,7 +62,7 @@ function softmax(step: Step): TmfileTensor {
   const axis = step.axis('axis', step.opset < 13 ? 1 : -1, Math.max(1, shape.length))
   const isAlong = step.opset >= 13 || shape.slice(axis + 1).every((extent) => extent === 1)
   if (isAlong) return b.emit('Softmax', [x], { axis }, shape)
-  const rows = [sizeOf(shape.slice(0, axis)), sizeOf(shape.slice(axis))]
+  const rows = [countOf(shape.slice(0, axis)), countOf(shape.slice(axis))]
   return within(b, x, rows, (inner) => b.emit('Softmax', [inner], { axis: 1 }, rows))
 }
 

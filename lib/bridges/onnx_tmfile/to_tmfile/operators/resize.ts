@@ -1,6 +1,8 @@
 /** Resize and Upsample. */
+
+import { countOf } from '../../../../models/onnx/evaluate/arrays.js'
 import type { TmfileTensor } from '../../../../models/tmfile/index.js'
-import { positions, sizeOf } from '../arrays.js'
+import { positions } from '../engine_limits.js'
 import { refuse } from '../refusal.js'
 import { gather, repeat, reshape } from '../shaping.js'
 import type { OperatorRow, Step } from '../step.js'
@@ -143,7 +145,7 @@ function linear(step: Step, { coordinates }: Sampling, axes: readonly ResizedAxi
 }
 
 function resize(step: Step): TmfileTensor {
-  if (sizeOf(step.output()) === 0) refuse('the result is empty')
+  if (countOf(step.output()) === 0) refuse('the result is empty')
   const sampling = samplingOf(step)
   if (sampling.coordinates === 'tf_crop_and_resize') refuse('crops')
   if (step.number('antialias', 0) !== 0) refuse('antialias')

@@ -1,6 +1,7 @@
 /** Operators that move, repeat or choose elements. */
+
+import { countOf, sliceRange, withRank } from '../../../../models/onnx/evaluate/arrays.js'
 import type { TmfileTensor } from '../../../../models/tmfile/index.js'
-import { sizeOf, sliceRange, withRank } from '../arrays.js'
 import { refuse } from '../refusal.js'
 import {
   broadcastTensor,
@@ -122,7 +123,7 @@ function topK(step: Step): readonly (TmfileTensor | undefined)[] {
   const k = step.opset < 10 ? step.number('k', 0) : step.required(1, 'k').numbers[0]!
   if (step.number('largest', 1) === 0) refuse('the smallest elements; the engine sorts the largest')
   if (axis !== shape.length - 1) refuse('an axis that is not the last')
-  const rows = sizeOf(shape.slice(0, -1))
+  const rows = countOf(shape.slice(0, -1))
   if (rows !== 1) refuse(`${rows} rows; the kernel frees memory twice for more than one`)
   if (!step.isOnlyReader(0)) refuse('other nodes read the input, which the kernel sorts in place')
   const shapes = [step.output(), step.output()]

@@ -1,7 +1,7 @@
 /** Dimensions of products of matrices, attention, recurrent layers, normalizations and losses. */
-import { broadcast, type Dims, isKnown } from '../../infer/dims.js'
+import { broadcast, type Dims, isKnown } from '../../evaluate/dims.js'
 import type { NodeView } from '../../infer/node_view.js'
-import { axisProblem, constantOf, type ExtentRule, rankProblem, textOfDims } from './rule.js'
+import { axisProblem, constantList, constantOf, type ExtentRule, rankProblem, textOfDims } from './rule.js'
 
 const ANY = Number.POSITIVE_INFINITY
 
@@ -163,9 +163,9 @@ const fourier: ExtentRule = (node, since) => {
   const early = rankProblem(node, 0, 2, ANY)
   if (early !== undefined) return early
   // Readers follow nothing for an axis that is not constant.
-  if (since >= 20 && node.has(2) && !node.known(2)?.constant) return undefined
+  if (since >= 20 && node.has(2) && !constantList(node, 2)) return undefined
   for (const input of since < 20 ? [1] : [1, 2]) {
-    const isConstant = node.known(input)?.constant !== undefined
+    const isConstant = constantList(node, input) !== undefined
     if (isConstant && node.dims(input)?.length !== 0) return rankProblem(node, input, 0)
   }
   const isInverse = node.int('inverse', 0) !== 0

@@ -1,10 +1,11 @@
 /** Axes, counts and shapes of operators that move elements. */
-import { axisOf, broadcast, type Dims, isKnown } from '../../infer/dims.js'
+import { axisOf, broadcast, type Dims, isKnown } from '../../evaluate/dims.js'
 import type { NodeView } from '../../infer/node_view.js'
 import {
   allDims,
   axesProblem,
   axisProblem,
+  constantList,
   constantOf,
   type ExtentRule,
   rankProblem,
@@ -252,7 +253,7 @@ const topK: ExtentRule = (node, since) => {
   if (wrong !== undefined) return wrong
   const length = dims[axisOf(axis, dims.length)!]!
   const k = since < 10 ? node.int('k') : constantOf(node, 1)?.[0]
-  const isConstant = since < 10 || node.known(1)?.constant !== undefined
+  const isConstant = since < 10 || constantList(node, 1) !== undefined
   const shape = since < 10 ? undefined : node.dims(1)
   if (k !== undefined && since < 10 && k <= 0) return `takes ${k} elements; at least 1 is needed`
   if (isConstant && isKnown(length) && shape && (shape.length !== 1 || shape[0] !== 1))

@@ -1,5 +1,5 @@
 /** Ranks and dimensions that operators fix, as a table of patterns. */
-import { type Dim, isKnown } from '../../infer/dims.js'
+import { type Dim, isKnown } from '../../evaluate/dims.js'
 import type { NodeView } from '../../infer/node_view.js'
 import { type ExtentRule, rankProblem } from './rule.js'
 

@@ -1,5 +1,5 @@
 /** What rules of dimensions share: they compare what is known of the shapes and constants of a node with its operator. */
-import { axisOf, type Dims } from '../../infer/dims.js'
+import { axisOf, type Dims } from '../../evaluate/dims.js'
 import type { NodeView } from '../../infer/node_view.js'
 import { rangeText } from '../range_text.js'
 
@@ -43,9 +43,15 @@ export function axesProblem(axes: readonly number[], rank: number, what = 'axis'
     : undefined
 }
 
-/** The elements of an input that is an initializer or a constant. */
+/** The elements of an input that is an initializer or a constant, as a list or a scalar. */
+export function constantList(node: NodeView, input: number): Dims | undefined {
+  const known = node.known(input)
+  return known?.isConstant ? known.value?.list : undefined
+}
+
+/** The same where all elements are numbers. */
 export function constantOf(node: NodeView, input: number): readonly number[] | undefined {
-  const values = node.known(input)?.constant?.values
+  const values = constantList(node, input)
   return values?.every((value) => typeof value === 'number') ? (values as readonly number[]) : undefined
 }
 

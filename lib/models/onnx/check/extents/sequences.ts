@@ -1,5 +1,5 @@
 /** Axes and sizes of operators that split tensors into sequences, and join them. */
-import { axisOf, dimsOf, isKnown } from '../../infer/dims.js'
+import { axisOf, dimsOf, isKnown } from '../../evaluate/dims.js'
 import { axisProblem, constantOf, type ExtentRule } from './rule.js'
 
 const splitToSequence: ExtentRule = (node) => {

@@ -1,5 +1,5 @@
 /** Dimensions and attributes of convolutions and pooling. */
-import { isKnown } from '../../infer/dims.js'
+import { isKnown } from '../../evaluate/dims.js'
 import type { NodeView } from '../../infer/node_view.js'
 import { type ExtentRule, firstOf, rankProblem } from './rule.js'
 
