@@ -587,6 +587,8 @@ const CALLS: Readonly<Record<string, Call>> = {
         format: 'matmulnbits',
         bnb4: 'nf4',
         gather: false,
+        gemm: true,
+        conv: true,
         accuracyLevel: 0,
         nodes: { exclude: ['n'], include: ['m'], bits: { m: 8 } },
         signal,

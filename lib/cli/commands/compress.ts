@@ -39,6 +39,8 @@ interface CompressChoice extends ReadChoice, OutputChoice, VerifyChoice {
   readonly asymmetric?: boolean
   readonly accuracyLevel?: number
   readonly gather?: boolean
+  readonly gemm?: boolean
+  readonly conv?: boolean
   readonly perChannel?: boolean
   readonly reduceRange?: boolean
   readonly exclude?: readonly string[]
@@ -142,6 +144,8 @@ function addQuantizationOptions(command: Command): void {
       wholeNumber('--accuracy-level'),
     )
     .option('--gather', 'quantize tables of Gather, too')
+    .option('--gemm', 'quantize weights of Gemm in blocks, too')
+    .option('--conv', 'quantize weights of Conv with a kernel of one element in blocks, too')
     .option('--per-channel', '8 bits: one scale per column')
     .option('--reduce-range', '8 bits: one bit less, for x86 without VNNI')
     .option('--exclude <name>', 'node that is not quantized; may be repeated', collect)
@@ -383,7 +387,7 @@ async function compressOne(
 }
 
 function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions {
-  const { keepIo, blockOp, blockNode, blockSize, asymmetric, accuracyLevel, gather } = choice
+  const { keepIo, blockOp, blockNode, blockSize, asymmetric, accuracyLevel, gather, gemm, conv } = choice
   const { perChannel, reduceRange, exclude, values, opset } = choice
   const raise = opset === 'auto' ? { raiseOpset: true } : {}
   const eightBits = {
@@ -406,6 +410,8 @@ function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions 
       ...(asymmetric && { symmetric: false }),
       ...(accuracyLevel !== undefined && { accuracyLevel }),
       ...(gather && { gather }),
+      ...(gemm && { gemm }),
+      ...(conv && { conv }),
       ...(exclude && { nodes: { exclude } }),
       ...raise,
       signal,

@@ -16,6 +16,8 @@ const ONNX_OPTIONS: Readonly<Record<string, unknown>> = {
   asymmetric: undefined,
   accuracyLevel: undefined,
   gather: undefined,
+  gemm: undefined,
+  conv: undefined,
   perChannel: undefined,
   reduceRange: undefined,
   exclude: undefined,

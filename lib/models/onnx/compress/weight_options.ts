@@ -23,6 +23,13 @@ export interface QuantizeWeightsOptions extends OpsetOptions {
   readonly bnb4?: 'fp4' | 'nf4'
   /** Whether tables of Gather are quantized, too. A table that a MatMul uses transposed is stored once. Default false. */
   readonly gather?: boolean
+  /** Whether Gemm is quantized, too, as a product and an Add of its third input. Default false. */
+  readonly gemm?: boolean
+  /**
+   * Whether Conv with a kernel of one element is quantized, too, as a product between two Transposes, which move the channels to the
+   * last axis and back. Default false.
+   */
+  readonly conv?: boolean
   /** Least precision inside MatMulNBits: 0 unset (default), 1 float32, 2 float16, 3 bfloat16, 4 int8. */
   readonly accuracyLevel?: number
   readonly nodes?: {
@@ -44,6 +51,8 @@ export interface WeightSettings {
   readonly format: 'matmulnbits' | 'qdq' | 'bnb4'
   readonly bnb4: Bnb4Kind
   readonly gather: boolean
+  readonly gemm: boolean
+  readonly conv: boolean
   readonly accuracyLevel: number
   readonly excludes: ReadonlySet<string>
   readonly includes: ReadonlySet<string> | undefined
@@ -59,6 +68,8 @@ const NAMES = [
   'format',
   'bnb4',
   'gather',
+  'gemm',
+  'conv',
   'accuracyLevel',
   'nodes',
   'raiseOpset',
@@ -72,7 +83,7 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
   const given = readInput('The options of quantizeWeights', () => ({ ...options }))
   const { bits = 4, symmetric = true, format = 'matmulnbits', bnb4 = 'nf4', gather = false } = given
   const { blockSize = format === 'bnb4' ? 64 : 32, accuracyLevel = 0, nodes = {} } = given
-  const { raiseOpset = false, signal } = given
+  const { gemm = false, conv = false, raiseOpset = false, signal } = given
   const require = (isRight: boolean, option: string, value: unknown, allowed: string): void => {
     if (!isRight) refuse(option, value, allowed)
   }
@@ -81,7 +92,7 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
   require(['matmulnbits', 'qdq', 'bnb4'].includes(format), 'format', format, 'matmulnbits, qdq or bnb4')
   require(bnb4 === 'nf4' || bnb4 === 'fp4', 'bnb4', bnb4, 'nf4 or fp4')
   require([0, 1, 2, 3, 4].includes(accuracyLevel), 'accuracyLevel', accuracyLevel, 'an integer from 0 to 4')
-  for (const [name, value] of Object.entries({ symmetric, gather, raiseOpset })) {
+  for (const [name, value] of Object.entries({ symmetric, gather, gemm, conv, raiseOpset })) {
     require(typeof value === 'boolean', name, value, 'true or false')
   }
   require(!(gather && format !== 'matmulnbits'), 'gather', gather, `false for ${format}`)
@@ -99,6 +110,8 @@ export function checkWeightOptions(options: QuantizeWeightsOptions): WeightSetti
     format,
     bnb4,
     gather,
+    gemm,
+    conv,
     accuracyLevel,
     excludes: new Set(exclude),
     includes: include && new Set(include),

@@ -1,5 +1,5 @@
 /**
- * Quantizes the weights of MatMul nodes, and tables of Gather nodes, in blocks. Activations stay as they are, so no
+ * Quantizes the weights of MatMul, Gemm and Conv nodes, and tables of Gather nodes, in blocks. Activations stay as they are, so no
  * calibration is needed. Weights become lazy tensors that are computed while a save writes them.
  */
 
@@ -33,6 +33,13 @@ import { PanelCache } from './panels.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
 import { type RaisedOpset, requireOpset } from './require_opset.js'
 import { checkWeightOptions, type QuantizeWeightsOptions, type WeightSettings } from './weight_options.js'
+import {
+  channelsLast,
+  type ProductStep,
+  productOf,
+  stepsBehind,
+  type WeightProduct,
+} from './weight_products.js'
 
 const MICROSOFT = 'com.microsoft'
 
@@ -80,6 +87,8 @@ interface Weight {
   readonly scope: Scope
   readonly tensor: DenseTensor
   readonly isTransposed: boolean
+  /** The node that uses it. */
+  readonly product: WeightProduct
   /** The Transpose between the weight and the node. */
   readonly transpose?: Node
   /** Rank that leading extents of 1 give the product at least; undefined where the first input gives it. */
@@ -117,7 +126,7 @@ class WeightWork {
 
   async run(scope: Scope): Promise<void> {
     for (const node of scope.graph.nodes) {
-      if (isStandard(node, 'MatMul')) await this.#matMul(scope, node)
+      if (this.#isProduct(node)) await this.#quantizeProduct(scope, node)
       else if (this.#settings.gather && isStandard(node, 'Gather')) await this.#gather(scope, node)
     }
   }
@@ -144,7 +153,14 @@ class WeightWork {
     return includes && !includes.has(node.name) ? 'the node is not included' : undefined
   }
 
-  async #matMul(scope: Scope, node: Node): Promise<void> {
+  #isProduct(node: Node): boolean {
+    const { gemm, conv } = this.#settings
+    return (
+      isStandard(node, 'MatMul') || (gemm && isStandard(node, 'Gemm')) || (conv && isStandard(node, 'Conv'))
+    )
+  }
+
+  async #quantizeProduct(scope: Scope, node: Node): Promise<void> {
     const found = this.#whyNot(node) ?? this.#weightOf(scope, node)
     const weight =
       typeof found === 'string'
@@ -155,19 +171,23 @@ class WeightWork {
     else this.#toMatMulBlocks(scope.graph, node, weight)
   }
 
-  /** The weight of a MatMul, or why it has none that can be quantized. */
+  /** The weight of a node, or why it has none that can be quantized. */
   #weightOf(scope: Scope, node: Node): Weight | string {
-    const [first = '', input = ''] = node.inputs
-    const transpose = scope.producer(input)
-    const isTransposed = transpose !== undefined && isTransposeOfMatrix(transpose)
-    const found = scope.constant(isTransposed ? transpose.inputs[0]! : input)
+    const product = productOf(node, (name) => scope.constant(name)?.tensor.shape)
+    if (typeof product === 'string') return product
+    const transpose = scope.producer(product.weight)
+    const isBehind = transpose !== undefined && isTransposeOfMatrix(transpose)
+    const found = scope.constant(isBehind ? transpose.inputs[0]! : product.weight)
     if (!found) return 'its second input is not a weight'
-    const reason = this.#whyNoMatrix(found, isTransposed)
+    const isTransposed = isBehind !== product.isTransposed
+    const { tensor: own } = found
+    const tensor = product.channelsFirst === undefined ? own : withShape(own, [own.shape[0]!, own.shape[1]!])
+    const reason = this.#whyNoMatrix({ ...found, tensor }, isTransposed)
     if (reason !== undefined) return reason
-    const weight = { ...found, isTransposed, ...(isTransposed && { transpose }) }
-    const axes = found.tensor.shape.length
+    const weight = { ...found, tensor, isTransposed, product, ...(isBehind && { transpose }) }
+    const axes = tensor.shape.length
     if (axes === 2) return weight
-    const rank = this.#rankOf(scope, first)
+    const rank = this.#rankOf(scope, product.data)
     if (rank === undefined)
       return 'its weight has leading extents of 1, and the rank of its first input is not known'
     return rank < axes ? { ...weight, leastRank: rank === 1 ? axes - 1 : axes } : weight
@@ -204,11 +224,12 @@ class WeightWork {
     const { format } = this.#settings
     const bits = this.#bitsOf(node)
     const replaced = format === 'bnb4' ? this.#bnb4(weight) : this.#nBits(weight, bits)
+    const { data, before } = channelsLast(weight.product, (each) => this.#names.take(each))
     const { product, after } = this.#product(graph, node, weight)
     const name =
       node.name === '' ? '' : this.#names.take(`${node.name}_${format === 'bnb4' ? 'Bnb4' : `Q${bits}`}`)
-    const matMul = this.#matMulNode(node, weight, bits, replaced, name, product)
-    this.#replace(graph, node, weight, [matMul, ...after], matMul.opType)
+    const matMul = this.#matMulNode(weight, bits, { ...replaced, name, data, output: product })
+    this.#replace(graph, node, weight, [...before, matMul, ...after], matMul.opType)
   }
 
   #bitsOf(node: Node): BlockBits {
@@ -216,12 +237,14 @@ class WeightWork {
   }
 
   #matMulNode(
-    node: Node,
     { tensor, isTransposed }: Weight,
     bits: BlockBits,
-    { inputs }: Replaced,
-    name: string,
-    output: string,
+    {
+      inputs,
+      name,
+      data,
+      output,
+    }: Replaced & { readonly name: string; readonly data: string; readonly output: string },
   ): NewNode {
     const { format, blockSize, accuracyLevel, bnb4: kind } = this.#settings
     const { k, n } = matrixOf(tensor, isTransposed)
@@ -230,7 +253,7 @@ class WeightWork {
       opType: format === 'bnb4' ? 'MatMulBnb4' : 'MatMulNBits',
       domain: MICROSOFT,
       ...(name !== '' && { name }),
-      inputs: [node.inputs[0]!, ...inputs],
+      inputs: [data, ...inputs],
       outputs: [output],
       attributes: {
         K: int(k),
@@ -246,14 +269,25 @@ class WeightWork {
   #product(
     graph: Graph,
     node: Node,
-    { leastRank }: Weight,
+    { leastRank, product }: Weight,
   ): { readonly product: string; readonly after: readonly NewNode[] } {
     const [output = ''] = node.outputs
-    if (leastRank === undefined) return { product: output, after: [] }
-    const product = this.#names.take(`${output}_matrix`)
+    const steps = stepsBehind(product)
+    if (leastRank !== undefined) steps.push(this.#expansion(graph, output, leastRank))
+    const names = steps.map(({ suffix }) => this.#names.take(`${output}_${suffix}`))
+    const after = steps.map(({ nodeOf }, at) => nodeOf(names[at]!, names[at + 1] ?? output))
+    return { product: names[0] ?? output, after }
+  }
+
+  #expansion(graph: Graph, output: string, rank: number): ProductStep {
     const ones = this.#names.take(`${output}_ones`)
-    graph.setInitializer(ones, tensorOf(Array(leastRank).fill(1), { dtype: 'int64' }))
-    return { product, after: [{ opType: 'Expand', inputs: [product, ones], outputs: [output] }] }
+    graph.setInitializer(ones, tensorOf(Array(rank).fill(1), { dtype: 'int64' }))
+    const nodeOf = (from: string, to: string): NewNode => ({
+      opType: 'Expand',
+      inputs: [from, ones],
+      outputs: [to],
+    })
+    return { suffix: 'matrix', nodeOf }
   }
 
   #toDequantizeLinear(graph: Graph, node: Node, weight: Weight): void {
@@ -277,7 +311,7 @@ class WeightWork {
       {
         opType: 'MatMul',
         ...(node.name !== '' && { name: this.#names.take(`${node.name}_matmul_Q${bits}`) }),
-        inputs: [node.inputs[0]!, decoded],
+        inputs: [weight.product.data, decoded],
         outputs: [product],
       },
       ...after,
