@@ -79,15 +79,22 @@ function withoutSharedEnds(one: string, other: string): [string, string] {
   return [one.slice(start, one.length - end), other.slice(start, other.length - end)]
 }
 
-/** Levenshtein distance, one row of the table at a time; infinite where it exceeds `limit`. */
+/**
+ * Edits from one name to another: characters put in, left out or replaced, and neighbours that changed places, as typing errors do.
+ * One row of the table at a time; infinite where it exceeds `limit`.
+ */
 function editDistance(from: string, to: string, limit: number): number {
+  let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let line = 1; line <= from.length; line++) {
     const next = [line]
     for (let column = 1; column <= to.length; column++) {
       const replaced = row[column - 1]! + (from[line - 1] === to[column - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[column]! + 1, next[column - 1]! + 1))
+      const isSwapped = from[line - 2] === to[column - 1] && from[line - 1] === to[column - 2]
+      const swapped = isSwapped ? (before[column - 2] ?? limit) + 1 : limit + 1
+      next.push(Math.min(replaced, swapped, row[column]! + 1, next[column - 1]! + 1))
     }
+    before = row
     row = next
     if (least(row) > limit) return Number.POSITIVE_INFINITY
   }

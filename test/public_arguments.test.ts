@@ -913,7 +913,6 @@ it('the table covers every exported function', () => {
   )
   const others = functionsOf({
     ...tilework,
-    ...internal,
     ...remote,
     ...layoutEntry,
     ...onnxEntry,

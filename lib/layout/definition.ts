@@ -14,6 +14,7 @@ import { type DigitRule, formatOrder, topDigit } from './digit_rule.js'
 import { type GrammarLayout, parseGrammar } from './grammar.js'
 import type { Layout } from './layout.js'
 import { MAX_NAME_LENGTH, refuseName } from './refuse_name.js'
+import { unknownLayoutNote } from './unknown_layout.js'
 
 /** A layout that is not bound to a shape. */
 export interface LayoutDefinition {
@@ -101,7 +102,7 @@ function defineCanonical(name: string): LayoutDefinition {
     ...(special?.lastColumn === undefined ? {} : { lastColumn: special.lastColumn }),
     ...(tag === undefined ? {} : { onednnTag: tag }),
     aliases: otherNames(name),
-    notes: notesOf(entry, grammar),
+    notes: notesOf(name, entry, grammar),
   }
 }
 
@@ -119,8 +120,14 @@ function readNotation(name: string, { special }: CatalogueEntry): GrammarLayout 
   return { kind: 'data', axes, digits: [...axes].map((letter) => topDigit(letter)), align: new Map() }
 }
 
-function notesOf({ special, fourBit, hasOnednnConstant }: CatalogueEntry, grammar: GrammarLayout): string[] {
+function notesOf(
+  name: string,
+  { special, fourBit, hasOnednnConstant }: CatalogueEntry,
+  grammar: GrammarLayout,
+): string[] {
   const notes = [...(special?.notes ?? [])]
+  const unknown = unknownLayoutNote(name)
+  if (unknown !== undefined) notes.push(unknown)
   if (special?.sameAs !== undefined) notes.push(`Same order in memory as ${special.sameAs}.`)
   if (fourBit !== undefined) notes.push(fourBit.note)
   if (special === undefined && grammar.onednnTag !== undefined) {

@@ -99,6 +99,16 @@ describe('convert', () => {
     expect(readFileSync(report.undo[0]!.args[2]!)).toEqual(readFileSync(IMAGE))
   })
 
+  it('says that OpenVINO has no such layout, unless it has no blocks', async () => {
+    const of = async (layout: string, ...flags: string[]) =>
+      (await runCli(['convert', IMAGE, inFolder('other.btf'), '--layout', layout, ...flags])).stderr
+    const note = 'tilework: b_fs_yx_fsv61: OpenVINO has no layout of this name; nearest: b_fs_yx_fsv16.\n'
+    expect(await of('b_fs_yx_fsv61')).toContain(note)
+    expect(await of('b_fs_yx_fsv61', '--quiet')).not.toContain('OpenVINO')
+    for (const known of ['b_fs_yx_fsv16', 'nhwc', 'byxf', 'fbyx'])
+      expect(await of(known)).not.toContain('OpenVINO')
+  })
+
   it('goes from one layout into another, with padding on both sides, and back', async () => {
     const first = inFolder('first.btf')
     const pad = ['--pad-lower', '0,1,0,0']

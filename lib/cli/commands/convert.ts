@@ -11,10 +11,11 @@ import {
   convert as convertFile,
   convertMany as convertFiles,
   type FileOutcome,
+  parseLayout,
   type Shard,
   TileworkError,
 } from '../../index.js'
-import { checkConvertOptions, isPattern, schedulerShard } from '../../internal.js'
+import { checkConvertOptions, isPattern, schedulerShard, unknownLayoutNote } from '../../internal.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, inputError, isFolder, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
@@ -253,6 +254,7 @@ export async function convert(
   terminal: Terminal,
 ): Promise<ExitCode> {
   checkFlags(flags)
+  printUnknownLayouts(flags, terminal)
   const { outDir } = flags
   if (outDir !== undefined && (await isManyRun(paths, flags))) {
     return convertMany(paths, { ...flags, outDir }, terminal)
@@ -271,6 +273,14 @@ export async function convert(
     return writtenExitCode(report.findings, flags)
   } finally {
     progress.stop()
+  }
+}
+
+/** A blocked layout that nobody else knows is written as named; it may be a typing error. */
+function printUnknownLayouts({ layout, fromLayout, quiet }: ConvertFlags, { stderr }: Terminal): void {
+  for (const name of quiet ? [] : [fromLayout, layout]) {
+    const note = name === undefined ? undefined : unknownLayoutNote(parseLayout(name).name)
+    if (note !== undefined) stderr.write(`tilework: ${name}: ${note}\n`)
   }
 }
 
