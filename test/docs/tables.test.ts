@@ -9,6 +9,11 @@ test('docs/limits-and-errors.md has the codes and limits of the source', () => {
   expect(() => execFileSync(process.execPath, check, { cwd: ROOT, stdio: 'pipe' })).not.toThrow()
 })
 
+test('docs/exports.md has every public name', () => {
+  const check = [join(ROOT, 'scripts', 'exports_page.mjs'), '--check']
+  expect(() => execFileSync(process.execPath, check, { cwd: ROOT, stdio: 'pipe' })).not.toThrow()
+})
+
 test('docs/performance.svg draws the first table of docs/performance.md', () => {
   const check = [join(ROOT, 'scripts', 'performance_plot.mjs'), '--check']
   expect(() => execFileSync(process.execPath, check, { cwd: ROOT, stdio: 'pipe' })).not.toThrow()

@@ -518,6 +518,7 @@ export interface GraphConstructor extends NewableFunction {
 }
 
 export type Graph = GraphInterface
+/** A graph of a model, or of an attribute of a node: nodes, inputs, outputs and initializers; `Graph.create` makes an empty one. */
 export const Graph: GraphConstructor = ProtoGraph
 
 /** The graphs of nodes and attributes; one object for all of them. */

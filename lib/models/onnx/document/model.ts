@@ -78,6 +78,7 @@ interface CopiedModel {
 
 const UNCLONEABLE = uncloneable('an ONNX model; send the bytes of serialize() instead')
 
+/** An ONNX model that can be edited: its graph, functions, operator sets and metadata. What an edit does not touch keeps its bytes. */
 export class OnnxModel {
   /** @internal The first own property, so that its text is what a failed clone reports. */
   readonly uncloneable = UNCLONEABLE

@@ -63,7 +63,11 @@ export function addFunction(model: OnnxModel, added: NewFunction): ModelFunction
   return new ModelFunction(message)
 }
 
-/** @throws TileworkError ERR_ARGUMENT for an unknown function, and for one that a node calls */
+/**
+ * Removes a function; its domain stays imported.
+ *
+ * @throws TileworkError ERR_ARGUMENT for an unknown function, and for one that a node calls
+ */
 export function removeFunction(model: OnnxModel, domain: string, name: string, overload = ''): void {
   checkModel(model, 'removeFunction')
   for (const [what, text] of Object.entries({ domain, name, overload }))

@@ -15,6 +15,7 @@ import { linksOf } from './lookup.js'
 
 const UNCLONEABLE = uncloneable('a tmfile model; send the bytes of serialize() instead')
 
+/** A tmfile as objects that can be edited and saved again. */
 export class TmfileModel implements TmfileModelFields {
   /** @internal The first own property, so that its text is what a failed clone reports. */
   readonly uncloneable = UNCLONEABLE
