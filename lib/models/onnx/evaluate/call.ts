@@ -2,7 +2,7 @@
 import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
 import type { Attribute } from '../document/types.js'
 import { countOf, type Shape } from './arrays.js'
-import { axisOf, type Dims } from './dims.js'
+import { axisOf, type Dims, MAX_INFERRED_RANK } from './dims.js'
 import {
   dimsOf,
   type Elements,
@@ -91,7 +91,7 @@ export class Call {
     const value = this.node.value(at)
     if (!value) return unknown()
     const { dtype, shape, size } = value
-    if (!isValueDtype(dtype)) return unknown()
+    if (!isValueDtype(dtype) || shape.length > MAX_INFERRED_RANK) return unknown()
     this.#budget.take(size, this.#maxElements)
     const { elements } = value
     if (elements?.length !== size) return unknown()
@@ -159,7 +159,8 @@ export class Call {
 
   /** The shape of a result, once it is known to be within the limits. */
   shape(shape: Shape): Shape {
-    if (!shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)) return unknown()
+    const isShape = shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)
+    if (!isShape || shape.length > MAX_INFERRED_RANK) return unknown()
     // Extents beside a 0 would overflow strides.
     for (const extent of shape) if (extent > this.#maxElements) this.#budget.take(extent, this.#maxElements)
     this.#budget.take(countOf(shape), this.#maxElements)

@@ -57,7 +57,7 @@ function size(call: Call): Value {
 const still = (shapeOf: (call: Call, operand: Operand) => Shape): OperatorRow['run'] => {
   return (call) => {
     const operand = call.input(0)
-    const shape = shapeOf(call, operand)
+    const shape = call.shape(shapeOf(call, operand))
     if (countOf(shape) !== operand.elements.length) return unknown()
     return new Value(operand.dtype, shape, operand.elements)
   }

@@ -277,7 +277,19 @@ describe('results that engines do not agree on are left', () => {
     ],
     ['a sum of two floats', 'ReduceSum', [floats(0.1, 0.2)], Float32Array.of(0.1 + 0.2)],
     ['a sum of int64', 'ReduceSum', [ints(2n ** 53n - 3n, 2)], BigInt64Array.of(2n ** 53n - 1n)],
-    ['int32 that wraps', 'Mul', [int32(65537), int32(65537)], Int32Array.of(131073)],
+    ['int32 that wraps', 'Mul', [int32(2 ** 31 - 1), int32(2 ** 31 - 1)], Int32Array.of(1)],
+    [
+      'halves, with the sign of 0',
+      'Round',
+      [floats(-0.5, -0, 2.5, 3.5, -1.5)],
+      Float32Array.of(-0, -0, 2, 4, -2),
+    ],
+    [
+      'an index that counts from the end',
+      'OneHot',
+      [ints(-1, 2), int(3), floats(0, 1)],
+      Float32Array.of(0, 0, 1, 0, 0, 1),
+    ],
     ['a sum beyond doubles', 'Add', [ints(2n ** 53n), ints(1)], BigInt64Array.of(2n ** 53n + 1n)],
     ['infinity without bounds', 'Clip', [floats(Infinity)], Float32Array.of(3.4028234663852886e38)],
     ['crossing bounds', 'Clip', [floats(1), float(3), float(2)], Float32Array.of(2)],
@@ -285,6 +297,21 @@ describe('results that engines do not agree on are left', () => {
     const net = new Net()
     expect(net.elements(net.op(operator, inputs, attributes))).toEqual(expected)
   })
+})
+
+test('quantization divides in float32, where 6.5000002 is 6.5', () => {
+  const net = new Net()
+  const [real, scale] = [Math.fround(0.689), Math.fround(0.106)]
+  expect(Math.round(real / scale)).toBe(7)
+  const name = net.op('QuantizeLinear', [floats(real, -real), float(scale), tensor(0, { dtype: 'int8' })])
+  const evaluator = new Evaluator({ maxElements: 16, maxWork: 1000 })
+  const made: (Elements | undefined)[] = []
+  const visit = (node: NodeView) => {
+    made.push(evaluator.outputsOf(node)?.[0]?.elements)
+    return []
+  }
+  inferModel(net.model, { visit })
+  expect([made, net.value(name)]).toEqual([[Int8Array.of(6, -6)], undefined])
 })
 
 describe('limits', () => {
@@ -349,6 +376,17 @@ describe('limits', () => {
     let name = net.op('Neg', [ints(5)])
     for (let count = 1; count < 20_001; count++) name = net.op('Neg', [name])
     expect(net.elements(name)).toEqual(BigInt64Array.of(-5n))
+  })
+
+  it('follow ranks up to 255, so that a chain costs no more than its nodes', () => {
+    const net = new Net()
+    let name = net.op('Identity', [ints(5)])
+    const ranks = Array.from({ length: 300 }, () => {
+      name = net.op('Unsqueeze', [name, ints(0)])
+      return name
+    })
+    const known = inferModel(net.model).known.get(net.model.graph)!
+    expect(ranks.filter((each) => known.get(each)?.value !== undefined)).toHaveLength(254)
   })
 
   it('end with the work that is allowed', () => {
