@@ -108,7 +108,7 @@ function sentenceOf(symbol) {
   const comment = commentOf(symbol)
   if (comment === undefined) return fail(`${symbol.name} is public and has no comment.`)
   const paragraph = comment.split(/\n\s*\n/)[0].replaceAll(/\s+/g, ' ')
-  const [, sentence] = /^(.*?[.:](?=\s+[A-Z`]|$))/.exec(paragraph) ?? [, paragraph]
+  const [, sentence] = /^(.*?[.:](?=\s+[A-Z`]|$))/.exec(paragraph) ?? [undefined, paragraph]
   return sentence
     .replace(/:$/, ' …')
     .replaceAll(/\{@link (\w+)\}/g, '`$1`')

@@ -28,8 +28,10 @@ import { pack, run, step } from './packed.mjs'
 
 /** Reorders by the addon, writes and opens files and searches a pattern, because formats and search load on demand. */
 const PROGRAM = `
-import { matchFiles } from 'tilework/internal'
-import { open, reorder, serialize, tensor, TileworkError } from 'tilework'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { convertMany, open, reorder, save, serialize, tensor, TileworkError } from 'tilework'
 import { OnnxModel } from 'tilework/onnx'
 
 async function main() {
@@ -42,8 +44,11 @@ async function main() {
     if (format === 'onnx' && !(file.onnx instanceof OnnxModel)) throw new Error('two classes OnnxModel')
     file.close()
   }
-  const found = await matchFiles('package.*')
-  if (found.join() !== 'package.json') throw new Error('wrong files: ' + found)
+  const folder = await mkdtemp(join(tmpdir(), 'tilework-bundle-'))
+  await save(join(folder, 'pixels.npy'), [pixels])
+  const { written } = await convertMany(join(folder, '*.npy'), { outDir: join(folder, 'out'), format: 'btf' })
+  if (written !== 1) throw new Error('converted ' + written + ' files')
+  await rm(folder, { recursive: true })
   return 'reordered'
 }
 
