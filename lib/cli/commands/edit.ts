@@ -223,7 +223,7 @@ function addModelOptions(command: Command): void {
     .addOption(
       new Option(
         '--opset <version|domain=version>',
-        'convert the nodes to a later opset of ONNX; with a domain, only set its version; may be repeated',
+        'convert the nodes to another opset of ONNX; with a domain, only set its version; may be repeated',
       ).argParser(collectOpset),
     )
     .addOption(

@@ -25,7 +25,7 @@ function* parameterProblems(
   type: ValueType | undefined,
   bound: Map<string, ValueType>,
 ): Generator<string> {
-  const key = type && keyOf(type)
+  const key = type && typeKeyOf(type)
   if (!parameter || !type || key === undefined) return
   if (!parameter.types.has(key)) {
     yield `does not take the type ${elementText(type)} for ${what}`
@@ -35,7 +35,7 @@ function* parameterProblems(
   if (variable === undefined || !isHomogeneous) return
   const first = bound.get(variable)
   if (!first) bound.set(variable, type)
-  else if (keyOf(first) !== key)
+  else if (typeKeyOf(first) !== key)
     yield `has the type ${elementText(type)} for ${what}, where ${variable} is ${elementText(first)}`
 }
 
@@ -52,13 +52,13 @@ function withoutShape(type: ValueType): ValueType {
 }
 
 /** Key of a type in a schema, one that no schema has for a type that none allows; undefined for an open type. */
-function keyOf(type: ValueType): string | undefined {
+export function typeKeyOf(type: ValueType): string | undefined {
   switch (type.kind) {
     case 'tensor':
       return codeOf(type.dtype) === 0 ? undefined : typeKey(codeOf(type.dtype))
     case 'sequence':
     case 'optional': {
-      const inner = keyOf(type.of)
+      const inner = typeKeyOf(type.of)
       return inner === undefined
         ? undefined
         : (CONTAINED.get(type.kind)!.get(inner[0]!) ?? '?') + inner.replace(/^[A-Z]/, '')

@@ -1,6 +1,6 @@
 /**
- * Converts a model to a later version of the operator set of ONNX, version by version: nodes whose operator changed get an
- * adapter, all others stay as they are.
+ * Converts a model to another version of the operator set of ONNX. To a later one version by version: nodes whose operator changed get
+ * an adapter, all others stay as they are. To an earlier one where every node means the same there.
  */
 import { TileworkError } from '../../../errors.js'
 import { FORMAT_NAME } from '../../../formats/onnx/schema.js'
@@ -15,6 +15,7 @@ import type { Graph, Node, ValueType } from '../document/types.js'
 import { withInner } from '../edit/function_edits.js'
 import { inferModel } from '../infer/infer.js'
 import { type Adapter, adapterOf } from './adapters.js'
+import { LOWEST_TARGET, whyNotLower } from './lower.js'
 import { NodePlace, type Surroundings } from './node_place.js'
 import { CHANGED, isOperator, NEWEST_OPSET } from './versions.js'
 
@@ -30,12 +31,13 @@ export interface OpsetConversion {
 const MAX_NAMED = 100
 
 /**
- * Converts the model to a later version of the operator set of ONNX: nodes whose operator changed are rewritten, with constants
- * and further nodes where they need them, in subgraphs and functions too. Other domains and the IR version stay.
+ * Converts the model to another version of the operator set of ONNX. For a later one, nodes whose operator changed are rewritten, with
+ * constants and further nodes where they need them, in subgraphs and functions too. An earlier one, from 13 on, is imported where every
+ * node means the same there. Other domains and the IR version stay.
  *
- * @param version - from the present version to 28
- * @throws TileworkError ERR_ARGUMENT for another number; ERR_UNSUPPORTED for an earlier version and for nodes that cannot be
- * converted, all of which the error names; ERR_GRAPH for a cycle of nodes and for a model without that operator set. Nothing
+ * @param version - from 13, or from the present version if that is earlier, to 28
+ * @throws TileworkError ERR_ARGUMENT for another number; ERR_UNSUPPORTED for earlier versions, for functions in a model that goes to an
+ * earlier one, and for nodes that cannot be converted, all of which the error names; ERR_GRAPH for a cycle of nodes and for a model without that operator set. Nothing
  * is changed then
  */
 export function convertOpset(model: OnnxModel, version: number): OpsetConversion {
@@ -49,15 +51,36 @@ export function convertOpset(model: OnnxModel, version: number): OpsetConversion
     throw new TileworkError('ERR_GRAPH', 'The model imports no operator set of ONNX.', {
       format: FORMAT_NAME,
     })
-  if (version < from) {
-    const text = `The model has operator set ${from}; it cannot be converted down to ${version}.`
-    throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME })
-  }
+  if (version < from) return lower(model, from, version)
   // A copy first: a refusal leaves the model as it is.
   const { refused } = new Conversion(model.copy()).run(version)
   if (refused.length > 0) throw refusal(refused, version)
   const { adapted } = new Conversion(model).run(version)
   return { from, adapted: [...adapted] }
+}
+
+function lower(model: OnnxModel, from: number, version: number): OpsetConversion {
+  const because =
+    version < LOWEST_TARGET
+      ? `${LOWEST_TARGET} is the earliest set for models of later ones`
+      : from > NEWEST_OPSET
+        ? `set ${from} is not known`
+        : model.functions.length > 0
+          ? 'it has functions'
+          : undefined
+  if (because !== undefined) {
+    const text = `The model has operator set ${from}; it cannot be converted down to ${version}: ${because}.`
+    throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME })
+  }
+  const refused = whyNotLower(model, from, version).map(([node, reason]) => refusedText(node, reason))
+  if (refused.length > 0) throw refusal(refused, version)
+  model.setOpsetImport('', version)
+  return { from, adapted: [] }
+}
+
+function refusedText({ name, opType, outputs }: Node, reason: string): string {
+  const title = name === '' ? `before ${valueText(outputs[0] ?? '')}` : valueText(name)
+  return `${opType} ${title} (${reason})`
 }
 
 function refusal(refused: readonly string[], version: number): TileworkError {
@@ -159,10 +182,8 @@ class Conversion {
   }
 
   #refuse(node: Node, reason: string): void {
-    const { name, opType, outputs } = node
     this.#refusedNodes.add(node)
-    const title = name === '' ? `before ${valueText(outputs[0] ?? '')}` : valueText(name)
-    this.refused.push(`${opType} ${title} (${reason})`)
+    this.refused.push(refusedText(node, reason))
   }
 
   /** The types of values, for a copy of their graph and the graphs in it. */

@@ -471,6 +471,82 @@ describe('convertOpset', () => {
     expect(() => convertOpset(model(13, node('Neg'), [2]), version)).toThrow(message)
   })
 
+  it.each<readonly [string, NewNode, number, number]>([
+    ['an unchanged operator', node('Neg'), 28, 13],
+    ['more types', node('Relu'), 21, 13],
+    ['an attribute without use', node('Reshape', {}, { inputs: ['a', 'shape'] }), 21, 13],
+    [
+      'a value that was there',
+      node('ScatterND', { reduction: text('add') }, { inputs: ['a', 'i', 'a'] }),
+      18,
+      16,
+    ],
+  ])('goes to an earlier set: %s', async (_, each, from, to) => {
+    const made = model(from, each, [2])
+    made.graph.setInitializer('shape', tensor([2n], { dtype: 'int64' }))
+    made.graph.setInitializer('i', tensor([[0n], [1n]], { dtype: 'int64' }))
+    made.graph.setType('z', FLOAT(2))
+    expect(convertOpset(made, to)).toEqual({ from, adapted: [] })
+    expect(made.opsetImports.get('')).toBe(to)
+    const found = await check(await serialize(made), { level: 'strict' })
+    expect(found.filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+
+  it.each<readonly [string, NewNode, number, number]>([
+    ['version 17 introduced it', node('LayerNormalization', {}, { inputs: ['a', 'a'] }), 17, 16],
+    ['version 18 changed what it means', node('ReduceMean'), 18, 17],
+    [
+      'allowzero is a younger attribute',
+      node('Reshape', { allowzero: int(1) }, { inputs: ['a', 'shape'] }),
+      14,
+      13,
+    ],
+    [
+      'version 18 introduced reduction max',
+      node('ScatterND', { reduction: text('max') }, { inputs: ['a', 'i', 'a'] }),
+      18,
+      17,
+    ],
+    [
+      'version 19 introduced mode wrap',
+      node('Pad', { mode: text('wrap') }, { inputs: ['a', 'shape'] }),
+      19,
+      18,
+    ],
+    ['input 3 is younger', node('Pad', {}, { inputs: ['a', 'shape', '', 'shape'] }), 18, 17],
+    ['the type of input 0 is younger', node('Add', {}, { inputs: ['bytes', 'bytes'] }), 14, 13],
+    ['the type of input 0 is not known', node('Add', {}, { inputs: ['open', 'open'] }), 14, 13],
+  ])('stays in its set because %s', (reason, each, from, to) => {
+    const made = model(from, each, [2])
+    made.graph.setInitializer('shape', tensor([2n], { dtype: 'int64' }))
+    made.graph.setInitializer('i', tensor([[0n], [1n]], { dtype: 'int64' }))
+    made.graph.setInitializer('bytes', tensor([1], { dtype: 'uint8' }))
+    made.graph.addNode({ opType: 'Own', domain: 'own', inputs: ['a'], outputs: ['open'] })
+    expect(() => convertOpset(made, to)).toThrow(`(${reason})`)
+    expect(made.opsetImports.get('')).toBe(from)
+  })
+
+  it('goes to an earlier set without functions only, and sees nodes of branches', () => {
+    const made = model(18, node('Neg'), [2])
+    const branch = Graph.create('branch')
+    branch.addNode({ opType: 'ReduceMean', name: 'mean', inputs: ['a'], outputs: ['m'] })
+    branch.addOutput('m', FLOAT(1))
+    made.graph.addInput('c', { kind: 'tensor', dtype: 'bool', shape: [] })
+    const value: NewAttribute = { type: 'GRAPH', value: branch }
+    made.graph.addNode({
+      opType: 'If',
+      inputs: ['c'],
+      outputs: ['r'],
+      attributes: { then_branch: value, else_branch: value },
+    })
+    expect(() => convertOpset(made, 17)).toThrow('ReduceMean "mean" (version 18 changed what it means)')
+    const called = model(18, node('Neg'), [2])
+    called.irVersion = 8
+    const body: NewNode = { opType: 'Neg', inputs: ['x'], outputs: ['y'] }
+    addFunction(called, { domain: 'own', name: 'F', inputs: ['x'], outputs: ['y'], nodes: [body] })
+    expect(() => convertOpset(called, 17)).toThrow('it has functions')
+  })
+
   it('has adapters for all changes', () => {
     const missing = [...CHANGED].flatMap(([version, names]) =>
       [...names].filter((name) => !adapterOf(name, version)).map((name) => `${name} ${version}`),
