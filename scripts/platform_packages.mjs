@@ -72,6 +72,7 @@ function makeMainPackage(folder, names, manifest) {
   for (const file of [
     'dist',
     'docs',
+    'examples',
     'native/dlpack',
     'native/reorder/README.md',
     'README.md',

@@ -14,7 +14,7 @@ import { codeFolders, packageRoot } from '../package_root.js'
 import { hasPermissions } from './permission.js'
 import type { NativeAddon } from './types.js'
 
-/** Names a folder that holds `prebuilds/`; then no other place is searched. */
+/** Names a folder that holds the binary or `prebuilds/`; then no other place is searched. */
 const VARIABLE = 'TILEWORK_PREBUILD'
 
 /** A place where the addon was looked for, and why it was not loaded from there. */
@@ -130,7 +130,7 @@ function exists(path: string): boolean {
 }
 
 function emptyReason(folder: string): string {
-  return exists(folder) ? 'holds no build/Release and no prebuilds' : 'does not exist'
+  return exists(folder) ? 'holds no tilework.node, build/Release or prebuilds' : 'does not exist'
 }
 
 function* prebuiltIn(folder: string, attempts: Attempt[]): Generator<string> {
@@ -288,7 +288,7 @@ function adviceFor({ path, reason, cause }: Attempt, folders: readonly string[])
       : 'Start Node without --no-addons.'
   }
   if (process.env[VARIABLE] === root) {
-    return `Set ${VARIABLE} to the folder that holds prebuilds/ (an installed package: node_modules/tilework), or unset it.`
+    return `Set ${VARIABLE} to the folder that holds tilework.node (an installed package: node_modules/${platformPackage()}), or unset it.`
   }
   if (path.includes('.asar')) return 'Unpack *.node files from the archive (electron-builder: asarUnpack).'
   if (exists(join(root!, 'CMakeLists.txt'))) {
@@ -301,5 +301,5 @@ function adviceFor({ path, reason, cause }: Attempt, folders: readonly string[])
   if (isInstalled || cause !== undefined) {
     return 'Install tilework again on this machine ("npm install tilework"): its package holds one binary per platform. For a package of your own: "npm run prebuild" before "npm pack".'
   }
-  return `A bundle needs the binary: copy prebuilds/ of the package beside it, or set ${VARIABLE} to the folder that holds prebuilds/.`
+  return `A bundle needs the binary: copy node_modules/${platformPackage()}/tilework.node beside it, or set ${VARIABLE} to the folder that holds it.`
 }

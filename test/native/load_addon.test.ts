@@ -81,14 +81,14 @@ describe('the addon', () => {
     )
     expect(lines.slice(1)).toEqual([
       expect.stringMatching(
-        /^ {2}Set TILEWORK_PREBUILD to the folder that holds prebuilds\/.* or unset it\.$/,
+        /^ {2}Set TILEWORK_PREBUILD to the folder that holds tilework\.node .* or unset it\.$/,
       ),
     ])
   })
 
   it('ignores binaries of other packages', () => {
     expect(errorLines(folderWith({ 'build/Release/other.node': true }))[0]).toContain(
-      'holds no build/Release and no prebuilds',
+      'holds no tilework.node, build/Release or prebuilds',
     )
   })
 })
@@ -100,7 +100,7 @@ describe('the error of a failed load', () => {
     const lines = errorLines(empty, broken)
     expect(lines[0]).toContain(join(broken, 'prebuilds', PLATFORM, 'tilework.node'))
     expect(lines[0]).toContain(` is not a shared library for ${PLATFORM} (`)
-    expect(lines[1]).toBe(`  also tried: ${empty} holds no build/Release and no prebuilds`)
+    expect(lines[1]).toBe(`  also tried: ${empty} holds no tilework.node, build/Release or prebuilds`)
     expect(lines[2]).toContain('Install tilework again on this machine ("npm install tilework")')
   })
 
@@ -141,7 +141,7 @@ describe('the error of a failed load', () => {
 
   it('gives advice for a bundle without the binary', () => {
     const lines = errorLines(folderWith({}))
-    expect(lines.at(-1)).toContain('copy prebuilds/ of the package beside it, or set TILEWORK_PREBUILD')
+    expect(lines.at(-1)).toContain(`node_modules/@tilework/${process.platform}-${process.arch}`)
   })
 })
 

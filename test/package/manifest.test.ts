@@ -33,6 +33,8 @@ describe('package.json', () => {
       'docs/*.svg',
       'docs/images/*.png',
       'docs/decisions/*.md',
+      'examples/electron/*',
+      'examples/reorder_file.mjs',
       'native/dlpack/capsule.h',
       'native/dlpack/dlpack.h',
       'native/reorder/README.md',

@@ -1,7 +1,8 @@
 /**
  * Tests tilework inside the bundle of an application: `npm run test:bundlers` packs the package, bundles one program with
- * esbuild, rollup and webpack, each as ES module and as CommonJS, and runs every bundle three times: with `prebuilds/`
- * beside it, with `TILEWORK_PREBUILD`, and without the addon, where the error must name the cause. Prints the sizes.
+ * esbuild, rollup and webpack, each as ES module and as CommonJS, and runs every bundle four times: with `prebuilds/`
+ * beside it, with the binary of a platform's package beside it, with `TILEWORK_PREBUILD`, and without the addon, where the error
+ * must name the cause. Prints the sizes.
  * `-- --keep-prebuilds` packs the binaries that an earlier run has built.
  */
 import assert from 'node:assert/strict'
@@ -145,7 +146,7 @@ function extension(format) {
   return format === 'esm' ? '.mjs' : '.cjs'
 }
 
-/** The three ways in which a bundle can run. */
+/** The ways in which a bundle can run. */
 function tryBundle(folder) {
   const [file] = readdirSync(folder).filter((name) => name.startsWith('program'))
   const program = join(folder, file)
@@ -158,7 +159,18 @@ function tryBundle(folder) {
   assert.equal(execute(program, { TILEWORK_PREBUILD: ROOT }), 'reordered\n')
   cpSync(join(ROOT, 'prebuilds'), join(folder, 'prebuilds'), { recursive: true })
   assert.equal(execute(program), 'reordered\n')
+  rmSync(join(folder, 'prebuilds'), { recursive: true })
+  cpSync(ownBinary(), join(folder, 'tilework.node'))
+  assert.equal(execute(program), 'reordered\n')
   passed++
+}
+
+/** The binary that a package for this platform holds as `tilework.node`. */
+function ownBinary() {
+  const folder = join(ROOT, 'prebuilds', `${process.platform}-${process.arch}`)
+  const { glibcVersionRuntime } = process.report.getReport().header
+  const libc = glibcVersionRuntime === undefined ? 'musl' : 'glibc'
+  return join(folder, process.platform === 'linux' ? `tilework.${libc}.node` : 'tilework.node')
 }
 
 function execute(program, env = {}) {

@@ -25,7 +25,7 @@ import { bin, pack, run, step as runStep } from './packed.mjs'
 const TOOLS_OF_A_USER = ['node', 'npm', 'npx', 'sh']
 /** Files that the package may contain: none that only serve building or testing. */
 const PACKED_FILE =
-  /^package\/(native\/(dlpack\/(capsule|dlpack)\.h|reorder\/README\.md)|dist\/.*\.(c?js|d\.c?ts)|dist\/view\/(index\.html|page\.css)|deploy\/(Dockerfile|README\.md|kubernetes\/\w+\.yaml)|docs\/(decisions\/)?[^/]+\.(md|svg)|docs\/images\/[^/]+\.png|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE|SECURITY\.md|THIRD_PARTY_NOTICES))$/
+  /^package\/(native\/(dlpack\/(capsule|dlpack)\.h|reorder\/README\.md)|dist\/.*\.(c?js|d\.c?ts)|dist\/view\/(index\.html|page\.css)|deploy\/(Dockerfile|README\.md|kubernetes\/\w+\.yaml)|docs\/(decisions\/)?[^/]+\.(md|svg)|docs\/images\/[^/]+\.png|examples\/(electron\/[^/]+|reorder_file\.mjs)|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE|SECURITY\.md|THIRD_PARTY_NOTICES))$/
 const INSTALL_HOOKS = ['preinstall', 'install', 'postinstall', 'prepare']
 
 const work = mkdtempSync(join(tmpdir(), 'tilework-package-'))
