@@ -6,7 +6,7 @@ import { changeFloats } from './float_walk.js'
 import { checkFloat16Options, type ToFloat16Options } from './float16_options.js'
 import { countClipped, halfTensor } from './half_values.js'
 import { type CompressReport, ReportBuilder } from './report.js'
-import { nodesOfSmallScales } from './small_scales.js'
+import { unfitParameters } from './unfit_parameters.js'
 
 /**
  * Converts the float32 values of a model to float16 or bfloat16 in place: weights become lazy tensors, which are converted
@@ -27,7 +27,7 @@ export async function toFloat16(model: OnnxModel, options: ToFloat16Options = {}
     to: dtype,
     convert: (tensor) => halfTensor(tensor, dtype, clip),
     countClipped: (tensor) => countClipped(tensor, clip, signal),
-    smallScales: await nodesOfSmallScales(model, signal),
+    unfit: await unfitParameters(model, dtype, signal),
     report,
     signal,
   })

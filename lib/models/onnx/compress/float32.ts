@@ -47,7 +47,7 @@ export async function toFloat32(model: OnnxModel, options: ToFloat32Options = {}
       blockedOps: new Set(),
       blockedNodes: new Set(),
       convert: (tensor) => cast(tensor, 'float32'),
-      smallScales: new Set(),
+      unfit: new Map(),
       report,
       signal,
     })

@@ -51,8 +51,8 @@ export interface FloatChange {
   readonly convert: (tensor: DenseTensor) => DenseTensor
   /** Counts values that `convert` clips; absent where the new type represents all values. */
   readonly countClipped?: (tensor: DenseTensor) => Promise<ClipCounts>
-  /** Nodes that stay, because float16 represents their scales with few bits, or not at all. */
-  readonly smallScales: ReadonlySet<Node>
+  /** Nodes that stay because of their constant parameters, with the reason of each. */
+  readonly unfit: ReadonlyMap<Node, string>
   readonly report: ReportBuilder
   readonly signal: AbortSignal | undefined
 }
@@ -123,9 +123,10 @@ class Context {
   }
 
   #whyNoHalf(node: Node, walk: GraphWalk): string | undefined {
-    const { to, smallScales } = this.change
+    const { to, unfit } = this.change
     if (this.#lacksKernel(node, walk)) return `onnxruntime has no ${to} kernel of it for CPUs`
-    if (smallScales.has(node)) return 'float16 represents a scale of it with few bits, or not at all'
+    const reason = unfit.get(node)
+    if (reason !== undefined) return reason
     const isInt32 = isStandard(node, 'DequantizeLinear') && walk.dtypeOf(node.inputs[0] ?? '') === 'int32'
     return isInt32 ? 'its input is int32' : undefined
   }

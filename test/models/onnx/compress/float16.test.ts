@@ -53,6 +53,34 @@ const nodesOf = (model: OnnxModel): string[] =>
   model.graph.nodes.map(({ opType, inputs, outputs }) => `${opType}(${inputs}) -> ${outputs}`)
 
 describe('toFloat16', () => {
+  it.each(['initializer', 'Constant'])(
+    'keeps a BatchNormalization whose variance it does not represent, as %s',
+    async (kind) => {
+      const of = async (variance: readonly number[], dtype: 'float16' | 'bfloat16' = 'float16') => {
+        const values = { s: [1, 2], b: [0, 1], m: [3, 4], v: variance }
+        const tensors = Object.entries(values).map(([name, numbers]) =>
+          tensor(numbers, { dtype: 'float32', name }),
+        )
+        const model = modelOf([
+          ...(kind === 'Constant' ? tensors : []).map((value) => ({
+            opType: 'Constant',
+            outputs: [value.name],
+            attributes: { value: { type: 'TENSOR', value } as const },
+          })),
+          { opType: 'BatchNormalization', name: 'bn', inputs: ['x', 's', 'b', 'm', 'v'], outputs: ['y'] },
+        ])
+        if (kind === 'initializer') for (const each of tensors) model.graph.setInitializer(each.name, each)
+        const { nodes } = await toFloat16(model, { dtype })
+        return nodes.filter(({ reason }) => reason !== undefined).map(({ name, reason }) => [name, reason])
+      }
+      const reason = 'v has numbers beyond 65504, which float16 does not represent'
+      expect(await of([1, 9.8e7])).toEqual([['bn', reason]])
+      expect(await of([65505, 1])).toEqual([['bn', reason]])
+      expect(await of([1, 65504])).toEqual([])
+      expect(await of([1, 9.8e7], 'bfloat16')).toEqual([])
+    },
+  )
+
   it('keeps small Constants that nodes need in float32, without rounding', async () => {
     const third = tensor([1, 1 / 3], { dtype: 'float32' })
     const empty = tensor(new Float32Array(0))
