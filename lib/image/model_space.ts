@@ -1,5 +1,7 @@
 /** Results of a model in the pixels of the image that a letterbox prepared for it. */
+
 import { checkOneOf, checkOptions, isList, readInput } from '../caller_input.js'
+import { roundEven } from '../dtype/round_even.js'
 import { TileworkError } from '../errors.js'
 import { cast } from '../tensor/cast.js'
 import { checkOnlyDense } from '../tensor/check_tensor.js'
@@ -9,7 +11,7 @@ import type { AnyTensor, DenseTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import { type LetterboxOptions, readLetterbox } from './options.js'
 import { checkSize } from './pixels.js'
-import { type Box, checkResized, type LetterboxRules, letterboxOf, roundEven, type Size } from './sizes.js'
+import { type Box, checkResized, type LetterboxRules, letterboxOf, type Size } from './sizes.js'
 
 /** Results in the pixels of the model's input. */
 export interface ModelSpace {

@@ -1,7 +1,8 @@
 /** Conventions that have a name and no configuration file. */
+import { roundEven } from '../dtype/round_even.js'
 import type { PixelRules, ProcessorBackend } from './processor_config.js'
 import type { ByteRules } from './processor_tables.js'
-import { checkResized, Frame, letterboxFrame, roundEven, type Size, shortestEdge } from './sizes.js'
+import { checkResized, Frame, letterboxFrame, type Size, shortestEdge } from './sizes.js'
 
 interface Preset extends PixelRules {
   readonly rules: ByteRules

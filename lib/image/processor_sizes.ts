@@ -1,16 +1,8 @@
 /** Sizes that image processors make, class by class. `roundEven` and `cut` are Python's `round` and `int`. */
+import { roundEven } from '../dtype/round_even.js'
 import { padTo } from './options.js'
 import type { ProcessorConfig } from './processor_config.js'
-import {
-  checkResized,
-  cut,
-  Frame,
-  roundEven,
-  type Size,
-  shortestAndLongest,
-  shortestEdge,
-  within,
-} from './sizes.js'
+import { checkResized, cut, Frame, type Size, shortestAndLongest, shortestEdge, within } from './sizes.js'
 
 /** From this edge on, ConvNext resizes to a square without a crop. */
 const CONVNEXT_SQUARE = 384

@@ -2,6 +2,7 @@
  * Sizes and places of images on the way to a result: the rules by which Hugging Face processors, ultralytics and torchvision
  * round, and where a crop cuts. `cut` is Python's `int`, toward zero; `roundEven` is Python's `round`, ties to even.
  */
+import { roundEven } from '../dtype/round_even.js'
 import { TileworkError } from '../errors.js'
 
 /** A side that a resize may make: beyond every image that a model takes, and small enough for tables of weights. */
@@ -22,13 +23,6 @@ export interface Box extends Size {
 
 export function cut(value: number): number {
   return Math.trunc(value)
-}
-
-export function roundEven(value: number): number {
-  const low = Math.floor(value)
-  const rest = value - low
-  if (rest !== 0.5) return rest < 0.5 ? low : low + 1
-  return low % 2 === 0 ? low : low + 1
 }
 
 /** The short side becomes `edge`. */
@@ -193,7 +187,7 @@ export function letterboxOf(
   const sides = (size: number, inner: number): { before: number; size: number } => {
     const all = rules.auto ? modulo(size - inner, rules.stride) : size - inner
     const half = rules.center ? all / 2 : all
-    const before = rules.center ? roundEven(half - 0.1) : 0
+    const before = rules.center ? Math.max(roundEven(half - 0.1), 0) : 0
     return { before, size: before + inner + roundEven(half + 0.1) }
   }
   const x = sides(rules.width, resized.width)

@@ -1,6 +1,8 @@
 /** Quantization parameters from the range of the values, and the check of bias scales against input and weight scales. */
+
 import { checkFlag, checkObject, checkOptions, readInput } from '../caller_input.js'
 import { DTYPES, type Dtype, type DtypeName } from '../dtype/dtypes.js'
+import { roundEven } from '../dtype/round_even.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import {
@@ -124,7 +126,8 @@ function parametersOf(
   }
   const scale = scaleOf(extent, most - least)
   const zero = Math.fround(least - Math.fround(low / scale))
-  const whole = rules === 'tmfile' ? Math.trunc(zero) : roundEven(zero)
+  // The code of 0 has no sign.
+  const whole = rules === 'tmfile' ? Math.trunc(zero) : roundEven(zero) + 0
   return { scale, zeroPoint: Math.min(most, Math.max(least, whole)) }
 }
 
@@ -137,12 +140,6 @@ function scaleOf(extent: number, steps: number): number {
   if (scale === 0) return 1
   if (scale >= SMALLEST_NORMAL_FLOAT32) return Math.fround(scale)
   return Math.ceil(scale / SMALLEST_FLOAT32) * SMALLEST_FLOAT32
-}
-
-function roundEven(value: number): number {
-  const low = Math.floor(value)
-  const fraction = value - low
-  return fraction > 0.5 || (fraction === 0.5 && low % 2 !== 0) ? low + 1 : low
 }
 
 /** A scale of a bias that differs from the scale that its layer computes with. */

@@ -1,11 +1,5 @@
-/** Rounding and packing of codes. */
+/** Packing of codes. */
 import type { BlockBits } from '../../../tensor/number_blocks.js'
-
-/** To nearest, halves to even. */
-export function roundEven(value: number): number {
-  const rounded = Math.round(value)
-  return Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded
-}
 
 /** Packs rows of `length` codes to whole bytes each, the first code in the lowest bits; slots beyond the last are `fill`. */
 export function packRows(codes: Uint8Array, length: number, bits: BlockBits, fill = 0): Uint8Array {

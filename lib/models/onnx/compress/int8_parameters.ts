@@ -1,8 +1,8 @@
 /** Scales and zero points of 8 bits as onnxruntime's quantizer computes them: quotients in float64, the scale rounded to float32. */
 
+import { roundEven } from '../../../dtype/round_even.js'
 import { extendRanges } from '../../../tensor/number_blocks.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { roundEven } from './code_packing.js'
 import { FloatReader } from './float_window.js'
 
 export type CodeType = 'int8' | 'uint8'

@@ -3,7 +3,7 @@
  * QGemm of onnxruntime). Element `at` of a bias belongs to the scale `at mod count` of a weight with that number of scales: the
  * last axis of a bias is that of the output channels, which a grouped ConvTranspose repeats for each group.
  */
-import { roundEven } from './code_packing.js'
+import { roundEven } from '../../../dtype/round_even.js'
 
 export interface BiasCodes {
   readonly codes: Int32Array

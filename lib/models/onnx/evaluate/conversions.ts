@@ -1,10 +1,10 @@
 /** Casts and quantization. */
 import { DTYPES } from '../../../dtype/dtypes.js'
+import { roundEven } from '../../../dtype/round_even.js'
 import { DTYPE_OF_CODE } from '../../../formats/onnx/schema.js'
 import { countOf, type Shape } from './arrays.js'
 import { ALL, type Call, INTEGERS, moved, type OperatorRow, row, unknown } from './call.js'
 import { type Dim, isKnown } from './dims.js'
-import { roundEven } from './elementwise.js'
 import {
   type BigIntArray,
   filled,

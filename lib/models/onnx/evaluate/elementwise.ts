@@ -1,5 +1,6 @@
 /** Operators that compute each element alone, or from the elements of operands that are broadcast. */
 import { DTYPES } from '../../../dtype/dtypes.js'
+import { roundEven } from '../../../dtype/round_even.js'
 import { broadcastShape, broadcastTo, countOf, sameShape } from './arrays.js'
 import {
   ALL,
@@ -30,7 +31,7 @@ import {
   type ValueDtype,
 } from './value.js'
 
-/** What becomes of two elements. What stores the result wraps integers and rounds floats. */
+/** What is computed of two elements. Integers wrap, and floats are rounded, when the result is stored. */
 interface Operation {
   readonly float?: (one: number, other: number) => number
   /** Of bool and integers below 64 bits. Default: `float`. */
@@ -312,14 +313,6 @@ function mean(call: Call): Value {
     shape,
     filled(dtype as ValueDtype, sums.length, (at) => sums[at]! / count),
   )
-}
-
-/** Half to even, with the sign of 0. */
-export function roundEven(value: number): number {
-  const size = Math.abs(value)
-  // In [2^52, 2^53) doubles have no fraction, so that the sum is rounded to an integer.
-  const rounded = size < 2 ** 52 ? size + 2 ** 52 - 2 ** 52 : size
-  return value < 0 || Object.is(value, -0) ? -rounded : rounded
 }
 
 const compared = (holds: (one: number | bigint, other: number | bigint) => boolean): Operation => {
