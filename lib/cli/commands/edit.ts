@@ -318,14 +318,16 @@ function verifySettings({ from, to, outputs, rename = [], optimize }: EditOption
   readonly renamed: Readonly<Record<string, string>>
   readonly tolerance: number
 } {
-  const names = new Map<string, string>()
+  // By the new name, because a name may be changed again.
+  const origins = new Map<string, string>()
   for (const { from: old, to: other } of rename) {
-    const [origin = old] = [...names].find(([, name]) => name === old) ?? []
-    names.set(origin, other)
+    const origin = origins.get(old) ?? old
+    origins.delete(old)
+    origins.set(other, origin)
   }
   return {
     isPart: (from ?? to ?? outputs) !== undefined,
-    renamed: Object.fromEntries(names),
+    renamed: Object.fromEntries([...origins].map(([name, origin]) => [origin, name])),
     tolerance: optimize ? OPTIMIZE_TOLERANCE : 0,
   }
 }

@@ -15,6 +15,7 @@ import {
 } from '../../onnx.js'
 import { openInput, type ReadChoice, readChoice } from '../files/open_input.js'
 import { formatCount, formatNumber } from '../text/byte_count.js'
+import { wholeNumber } from '../text/parse_number.js'
 import { printable, printableName } from '../text/printable.js'
 
 export interface VerifyChoice {
@@ -58,8 +59,9 @@ export function addVerifyOptions(command: Command, tolerances: string): Command 
     )
     .option('--verify-inputs <file>', 'with --verify: values of inputs by name, for example an npz')
     .addOption(
+      // The library checks the range.
       new Option('--verify-seed <n>', 'with --verify: seed of generated inputs (default: 0)').argParser(
-        parseSeed,
+        wholeNumber('--verify-seed'),
       ),
     )
     .addOption(
@@ -74,12 +76,6 @@ function parseTolerance(text: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
   if (Number.isFinite(value) && value >= 0) return value
   throw new TileworkError('ERR_ARGUMENT', `--tolerance is "${text}"; it must be a number from 0.`)
-}
-
-/** The library checks the range. */
-function parseSeed(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw new TileworkError('ERR_ARGUMENT', `--verify-seed is "${text}"; it must be a whole number.`)
 }
 
 function collectDim(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {

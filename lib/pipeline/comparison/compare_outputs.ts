@@ -15,7 +15,7 @@ import type { AnyTensor } from '../../tensor/tensor.js'
 import type { ValueDifferences } from '../../tensor/value_differences.js'
 import { valueText } from '../../value_text.js'
 import { type RunTensor, RuntimeFailure, runModel } from '../onnxruntime/run_model.js'
-import { checkRuntime, type TensorRuntime } from '../onnxruntime/session.js'
+import { checkTensorRuntime, type TensorRuntime } from '../onnxruntime/session.js'
 import type { OpenOptions } from '../open.js'
 import { type ComparedModel, openModel, type Side } from './compared_model.js'
 import { type End, type Ends, matchEnds, type OutputPair } from './ends.js'
@@ -144,8 +144,7 @@ interface Settings {
 
 function checkSettings(options: CompareOutputsOptions): Settings {
   const { runtime, inputs = [], dims = {}, seed = 0, tolerance = 0, renamed = {}, isPart = false } = options
-  checkRuntime(runtime, 'compareOutputs')
-  if (typeof runtime.Tensor !== 'function') checkRuntime(undefined, 'compareOutputs')
+  checkTensorRuntime(runtime, 'compareOutputs')
   if (!(Number.isInteger(seed) && seed >= 0 && seed < 2 ** 32)) {
     refuse(`seed is ${valueText(seed)}; it must be a whole number from 0 to 2^32 - 1.`)
   }
@@ -209,10 +208,11 @@ function namesOf({ a, b }: OutputPair): { readonly name: string; readonly origin
 /** Outputs that are not compared, with the reason. */
 function omittedOutputs(a: Side, b: Side, { outputs }: Ends): ReadonlyMap<OutputPair, string> {
   const [randomA, randomB] = [randomValues(a.model), randomValues(b.model)]
+  const [kindInA, kindInB] = [kindsOf(a.model), kindsOf(b.model)]
   const omitted = new Map<OutputPair, string>()
   for (const pair of outputs) {
     const operator = randomA.get(pair.a?.name ?? '') ?? randomB.get(pair.b?.name ?? '')
-    const kinds = [kindOf(a.model, pair.a), kindOf(b.model, pair.b)]
+    const kinds = [kindInA(pair.a), kindInB(pair.b)]
     const kind = kinds.find((each) => each !== 'tensor' && each !== 'none')
     if (!pair.b) omitted.set(pair, 'b has no such output')
     else if (!pair.a) omitted.set(pair, 'a has no such output')
@@ -223,10 +223,14 @@ function omittedOutputs(a: Side, b: Side, { outputs }: Ends): ReadonlyMap<Output
   return omitted
 }
 
-/** The kind of type of an output; `none` where neither a declaration nor inference says it. */
-function kindOf(model: OnnxModel, end: End | undefined): ValueType['kind'] {
-  if (end?.type.kind !== 'none') return end?.type.kind ?? 'none'
-  return inferTypes(model).get(end.name)?.kind ?? 'none'
+/** The kind of type of an output; `none` where neither a declaration nor inference, which runs once at most, says it. */
+function kindsOf(model: OnnxModel): (end: End | undefined) => ValueType['kind'] {
+  let inferred: ReturnType<typeof inferTypes> | undefined
+  return (end) => {
+    if (end?.type.kind !== 'none') return end?.type.kind ?? 'none'
+    inferred ??= inferTypes(model)
+    return inferred.get(end.name)?.kind ?? 'none'
+  }
 }
 
 interface FirstRun {

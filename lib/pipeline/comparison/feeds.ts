@@ -1,6 +1,5 @@
 /** The values of the inputs of both models: those of the caller, or generated ones. */
-import type { Dtype } from '../../dtype/dtypes.js'
-import { isDtypeName } from '../../dtype/dtypes.js'
+import { type Dtype, isDtypeName } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { integerInputs, type OnnxModel } from '../../models/onnx/index.js'
 import { withoutBlocks } from '../../tensor/block_tensor.js'

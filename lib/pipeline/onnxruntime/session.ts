@@ -40,6 +40,12 @@ export function checkRuntime(runtime: OnnxRuntime | undefined, call: string): vo
   if (typeof runtime?.InferenceSession?.create !== 'function') throw notTheRuntime(call)
 }
 
+/** As `checkRuntime`, for runs whose inputs are made here. */
+export function checkTensorRuntime(runtime: TensorRuntime | undefined, call: string): void {
+  checkRuntime(runtime, call)
+  if (typeof runtime?.Tensor !== 'function') throw notTheRuntime(call)
+}
+
 function notTheRuntime(call: string): TileworkError {
   return new TileworkError('ERR_ARGUMENT', `runtime of ${call} must be the module onnxruntime-node.`)
 }

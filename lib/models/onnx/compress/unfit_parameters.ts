@@ -2,7 +2,6 @@
 import type { OnnxModel } from '../document/model.js'
 import { isStandard, mainScope, type Scope } from '../document/scope.js'
 import type { Node } from '../document/types.js'
-import { constantOf } from '../document/value.js'
 import { FloatReader } from './float_window.js'
 import { DEFAULT_CLIP, type HalfDtype } from './half_values.js'
 
@@ -30,8 +29,9 @@ export async function unfitParameters(
         }
       } else if (isStandard(node, 'BatchNormalization')) {
         for (const name of node.inputs.slice(1)) {
-          if (nodes.has(node) || (await everyNumber(scope, name, isWithin, signal))) continue
+          if (await everyNumber(scope, name, isWithin, signal)) continue
           nodes.set(node, `${name} has numbers beyond ${max}, which ${dtype} does not represent`)
+          break
         }
       }
     }
@@ -51,9 +51,8 @@ async function everyNumber(
   fits: (number: number) => boolean,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const producer = scope.producer(name)
-  const tensor = producer ? constantOf(producer) : scope.constant(name)?.tensor
-  if (tensor?.kind !== 'dense' || tensor.dtype !== 'float32' || !tensor.hasData) return true
+  const tensor = scope.constantTensor(name)
+  if (tensor?.dtype !== 'float32' || !tensor.hasData) return true
   let all = true
   await new FloatReader(tensor).each(signal, (numbers) => {
     all &&= numbers.every(fits)

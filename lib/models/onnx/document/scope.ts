@@ -45,12 +45,17 @@ export class Scope {
     return tensor?.kind === 'dense' && tensor.hasData ? { scope, tensor } : undefined
   }
 
+  /** A dense weight, or the value of a Constant node. */
+  constantTensor(name: string): DenseTensor | undefined {
+    const producer = this.producer(name)
+    const tensor = producer ? constantOf(producer) : this.constant(name)?.tensor
+    return tensor?.kind === 'dense' ? tensor : undefined
+  }
+
   /** The bytes of a small weight, or of a Constant node; undefined where they cannot be read at once. */
   constantBytes(name: string): Uint8Array | undefined {
-    const owner = this.ownerOf(name)
-    const producer = owner?.graph.producerOf(name)
-    const tensor = producer ? constantOf(producer) : this.constant(name)?.tensor
-    if (tensor?.kind !== 'dense' || tensor.storage.byteLength > SMALL_BYTES) return undefined
+    const tensor = this.constantTensor(name)
+    if (!tensor || tensor.storage.byteLength > SMALL_BYTES) return undefined
     try {
       return tensor.bytesSync()
     } catch (error) {

@@ -1,4 +1,5 @@
 /** Movement of elements in row-major order, for typed arrays and lists of dimensions alike. */
+import { broadcast } from './dims.js'
 import { type Elements, isPartial } from './value.js'
 
 export type Shape = readonly number[]
@@ -82,16 +83,7 @@ export function broadcastTo<Kind extends Elements>(elements: Kind, from: Shape, 
 
 /** The shape of operands that are broadcast as in numpy; undefined where they cannot be. */
 export function broadcastShape(shapes: readonly Shape[]): Shape | undefined {
-  const rank = shapes.reduce((most, { length }) => Math.max(most, length), 0)
-  const result = Array<number>(rank).fill(1)
-  for (const shape of shapes) {
-    for (const [axis, extent] of withRank(shape, rank).entries()) {
-      if (extent === 1 || extent === result[axis]) continue
-      if (result[axis] !== 1) return undefined
-      result[axis] = extent
-    }
-  }
-  return result
+  return broadcast(shapes) as Shape | undefined
 }
 
 /** Elements at the given positions of one axis; -1 takes `fill`. */

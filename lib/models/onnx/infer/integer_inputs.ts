@@ -2,6 +2,7 @@
  * What the integers of a model's inputs mean, found by following each input through the nodes that only move numbers: indices stay
  * below the dimension that they index, and flags, such as attention masks, are 0 or 1. Serves generated inputs of test runs.
  */
+import { DTYPE_OF_CODE } from '../../../formats/onnx/schema.js'
 import { least } from '../../../long_lists.js'
 import { ownEntry } from '../../../own_entry.js'
 import type { OnnxModel } from '../document/model.js'
@@ -152,13 +153,10 @@ function isTestedForZero(node: NodeView, at: number): boolean {
   const { domain, opType } = node
   if (domain === 'com.microsoft') return ownEntry(FUSED_MASKS, opType) === at
   if (domain !== '') return false
-  if (opType === 'Cast') return node.int('to', 0) === BOOL
+  if (opType === 'Cast') return DTYPE_OF_CODE.get(node.int('to', 0)) === 'bool'
   if (opType === 'Sub') return at === 1 && node.numbers(0)?.join() === '1'
   return false
 }
-
-/** Code of bool in TensorProto.DataType. */
-const BOOL = 9
 
 /** Inputs of operators of onnxruntime that are masks of 0 and 1. */
 const FUSED_MASKS: Readonly<Record<string, number>> = {
