@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { check, open, save, tensor } from '../../lib/index.js'
+import { check, type DenseTensor, open, save, tensor } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/onnx.js'
 import { recordedPath } from '../models/onnx/compress/recorded.js'
 import { runCli, runJson } from './run_cli.js'
@@ -178,6 +178,32 @@ it('quantizes activations too with ranges from a file', async () => {
   const wrong = await runCli(['compress', MODEL, '--to', 'q4', '--ranges', ranges, '-o', output])
   expect(wrong.code).not.toBe(0)
   expect(wrong.stderr).toContain('--ranges needs --to qdq.')
+})
+
+it('quantizes activations to 16 bits and weights to 4 where they are asked for', async () => {
+  const ranges = recordedPath('cnn', 'ranges').replace(/\.onnx$/, '.json')
+  const command = ['compress', recordedPath('cnn', 'before'), '--to', 'qdq']
+  const types = ['--activation-type', 'uint16', '--weight-type', 'int4']
+  const output = join(folder, 'static.onnx')
+  expect((await runCli([...command, '--ranges', ranges, ...types, '-o', output])).code).toBe(0)
+  const file = await open(output)
+  const typeOf = (name: string) => (file.onnx!.graph.initializer(name) as DenseTensor).dtype
+  expect([typeOf('x_zero_point'), typeOf('w1_quantized')]).toEqual(['uint16', 'int4'])
+  file.close()
+  const sensitivity = await runCli([...command, '--ranges', ranges, ...types, '--sensitivity'])
+  const eight = await runCli([...command, '--ranges', ranges, '--sensitivity'])
+  expect(sensitivity.stdout).not.toBe(eight.stdout)
+})
+
+it.each([
+  [['--to', 'qdq', '--weight-type', 'int4'], '--weight-type needs --to qdq with --ranges'],
+  [['--to', 'q8', '--activation-type', 'int8'], '--activation-type needs --to qdq with --ranges'],
+  [['--to', 'qdq', '--ranges', 'RANGES', '--weight-type', 'int2'], 'it must be one of int4, uint4, int8,'],
+])('refuses %j', async (options, message) => {
+  const ranges = recordedPath('cnn', 'ranges').replace(/\.onnx$/, '.json')
+  const given = options.map((each) => (each === 'RANGES' ? ranges : each))
+  const { code, stderr } = await runCli(['compress', recordedPath('cnn', 'before'), ...given, '--dry-run'])
+  expect({ code, stderr }).toEqual({ code: 64, stderr: expect.stringContaining(message) })
 })
 
 it('prints the error of each weight, worst first', async () => {

@@ -5,7 +5,14 @@ import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { OpenvinoModel } from '../../formats.js'
 import { type OpenFile, save, TileworkError } from '../../index.js'
-import { type CompressReport, type OnnxModel, tidy, type ValueRanges, weightErrors } from '../../onnx.js'
+import {
+  type CompressReport,
+  type OnnxModel,
+  type QuantizeStaticOptions,
+  tidy,
+  type ValueRanges,
+  weightErrors,
+} from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { didYouMean } from '../text/did_you_mean.js'
@@ -45,6 +52,8 @@ interface CompressChoice extends ReadChoice, OutputChoice, VerifyChoice {
   readonly reduceRange?: boolean
   readonly exclude?: readonly string[]
   readonly ranges?: string
+  readonly activationType?: QuantizeStaticOptions['activationType']
+  readonly weightType?: QuantizeStaticOptions['weightType']
   readonly tidy?: boolean
   readonly sensitivity?: boolean
   readonly dryRun?: boolean
@@ -150,6 +159,8 @@ function addQuantizationOptions(command: Command): void {
     .option('--reduce-range', '8 bits: one bit less, for x86 without VNNI')
     .option('--exclude <name>', 'node that is not quantized; may be repeated', collect)
     .option('--ranges <file>', 'qdq: JSON with ranges of activations, which are then quantized, too')
+    .option('--activation-type <type>', 'qdq with --ranges: uint8 (default), int8, uint16 or int16')
+    .option('--weight-type <type>', 'qdq with --ranges: int8 (default), uint8, int4, uint4, int16 or uint16')
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {
@@ -284,8 +295,14 @@ interface FullChoice extends CompressChoice {
   readonly values: ValueRanges | undefined
 }
 
-async function rangesOf({ ranges, to }: CompressChoice): Promise<ValueRanges | undefined> {
-  if (ranges === undefined) return undefined
+async function rangesOf(choice: CompressChoice): Promise<ValueRanges | undefined> {
+  const { ranges, to, activationType, weightType } = choice
+  if (ranges === undefined) {
+    if (activationType !== undefined) refuse('--activation-type needs --to qdq with --ranges.')
+    if (weightType !== undefined)
+      refuse('--weight-type needs --to qdq with --ranges; --to int8 and uint8 name it.')
+    return undefined
+  }
   if (!to.includes('qdq')) refuse('--ranges needs --to qdq.')
   const text = await readFile(ranges, 'utf8')
   try {
@@ -305,8 +322,8 @@ async function printErrors(
   const { form, bits }: Target = TARGETS[to]
   if (form === undefined) refuse(`--sensitivity: weights lose nothing as ${to}.`)
   const errors = await weightErrors(model, {
-    // With ranges, qdq is static int8 quantization.
-    form: to === 'qdq' && choice.ranges !== undefined ? 'int8' : form,
+    // With ranges, qdq is static quantization.
+    form: to === 'qdq' && choice.ranges !== undefined ? (choice.weightType ?? 'int8') : form,
     ...(bits !== undefined && { bits }),
     ...(blockSize !== undefined && { blockSize }),
     ...(asymmetric && { symmetric: false }),
@@ -368,7 +385,7 @@ async function compressOne(
 ): Promise<CompressReport & Pick<TargetReport, 'output' | 'verification'>> {
   const model = original.copy()
   const report = await compressTo(model, to, libraryOptions(choice, terminal.signal))
-  const tolerance = toleranceOf(to, choice.values !== undefined)
+  const tolerance = toleranceOf(to, choice.values && (choice.weightType ?? 'int8'))
   const verification = await verifier?.compare(input, model, { tolerance })
   const verified = { ...report, ...(verification && { verification }) }
   if (output === undefined || verification?.isWithin === false) return verified
@@ -388,7 +405,7 @@ async function compressOne(
 
 function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions {
   const { keepIo, blockOp, blockNode, blockSize, asymmetric, accuracyLevel, gather, gemm, conv } = choice
-  const { perChannel, reduceRange, exclude, values, opset } = choice
+  const { perChannel, reduceRange, exclude, values, opset, activationType, weightType } = choice
   const raise = opset === 'auto' ? { raiseOpset: true } : {}
   const eightBits = {
     ...(perChannel && { perChannel }),
@@ -417,6 +434,13 @@ function libraryOptions(choice: FullChoice, signal: AbortSignal): TargetOptions 
       signal,
     },
     dynamic: eightBits,
-    ...(values && { static: { ranges: values, ...eightBits } }),
+    ...(values && {
+      static: {
+        ranges: values,
+        ...(activationType && { activationType }),
+        ...(weightType && { weightType }),
+        ...eightBits,
+      },
+    }),
   }
 }

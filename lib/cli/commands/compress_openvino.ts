@@ -22,6 +22,8 @@ const ONNX_OPTIONS: Readonly<Record<string, unknown>> = {
   reduceRange: undefined,
   exclude: undefined,
   ranges: undefined,
+  activationType: undefined,
+  weightType: undefined,
   tidy: undefined,
   sensitivity: undefined,
 }

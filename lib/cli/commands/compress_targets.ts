@@ -165,7 +165,8 @@ export async function compressTo(
   }
 }
 
-/** With ranges, qdq is static quantization to 8 bits. */
-export function toleranceOf(name: TargetName, isStatic: boolean): number {
-  return name === 'qdq' && isStatic ? CODES_TOLERANCE : TARGETS[name].tolerance
+/** @param weightType - of static quantization, which is qdq with ranges; weights of 4 bits lose what those in blocks lose */
+export function toleranceOf(name: TargetName, weightType: string | undefined): number {
+  if (name !== 'qdq' || weightType === undefined) return TARGETS[name].tolerance
+  return weightType.endsWith('int4') ? BLOCKS_TOLERANCE : CODES_TOLERANCE
 }

@@ -17,9 +17,9 @@ import { standardDomain } from '../document/node.js'
 import { dropInitializer, mainScope, replaceNode, type Scope } from '../document/scope.js'
 import type { Attribute, Graph, NewAttribute, NewNode, Node } from '../document/types.js'
 import { freeInitializers } from '../edit/free_initializers.js'
+import { type ByteType, codeParameters, valueRanges } from './code_parameters.js'
 import { checkDynamicOptions, type DynamicSettings, type QuantizeDynamicOptions } from './dynamic_options.js'
 import { FiniteWeights } from './finite_weights.js'
-import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
 import { lstmWeight } from './lstm_weights.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
 import { requireOpset } from './require_opset.js'
@@ -72,7 +72,7 @@ interface QuantizedWeight extends Codes {
 }
 
 interface WeightForm {
-  readonly type: CodeType
+  readonly type: ByteType
   readonly symmetric: boolean
   readonly reduceRange: boolean
   readonly perColumn: boolean
@@ -117,7 +117,7 @@ class DynamicWork {
   readonly #settings: DynamicSettings
   readonly #names: FreshNames
   readonly #finite: FiniteWeights
-  readonly #type: CodeType
+  readonly #type: ByteType
   readonly #opset: number
   readonly #weights = new Map<Graph, Map<string, QuantizedWeight>>()
   /** Weights of LSTM, whose codes only DynamicQuantizeLSTM can take. */
@@ -456,7 +456,7 @@ class DynamicWork {
     const source = form.isTransposed ? transposed({ tensor, k: rows, n: columns }) : tensor
     const axis = form.perColumn && source.shape.length >= 2 ? source.shape.length - 1 : undefined
     const { low, high } = await valueRanges(source, axis, this.#settings.signal)
-    const parameters = Array.from(low, (least, at) => int8Parameters(least, high[at]!, form))
+    const parameters = Array.from(low, (least, at) => codeParameters(least, high[at]!, form))
     const scales = parameters.map(({ scale }) => scale)
     const zeros = parameters.map(({ zeroPoint }) => zeroPoint)
     const shape = axis === undefined ? [] : [scales.length]

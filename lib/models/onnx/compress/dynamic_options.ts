@@ -2,7 +2,7 @@
 import { checkOptions, readInput } from '../../../caller_input.js'
 import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
 import { valueText } from '../../../value_text.js'
-import type { CodeType } from './int8_parameters.js'
+import type { ByteType } from './code_parameters.js'
 import { refuseOption } from './refuse_option.js'
 import type { OpsetOptions } from './require_opset.js'
 
@@ -28,7 +28,7 @@ export interface QuantizeDynamicOptions extends OpsetOptions {
 }
 
 export interface DynamicSettings {
-  readonly weightType: CodeType | 'auto'
+  readonly weightType: ByteType | 'auto'
   readonly perChannel: boolean
   readonly reduceRange: boolean
   readonly ops: ReadonlySet<string>

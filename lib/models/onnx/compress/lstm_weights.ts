@@ -8,7 +8,7 @@ import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import { quantize } from '../../../tensor/quantize.js'
 import { slice } from '../../../tensor/slice.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { int8Parameters, valueRanges } from './int8_parameters.js'
+import { codeParameters, valueRanges } from './code_parameters.js'
 
 export interface LstmWeight {
   readonly codes: DenseTensor
@@ -30,7 +30,7 @@ export async function lstmWeight(
     const part = slice(tensor, [[direction, direction + 1]])
     const source = transposed({ tensor: part, k: rows, n: columns })
     const { low, high } = await valueRanges(source, perChannel ? 1 : undefined, signal)
-    const own = Array.from(low, (least, at) => int8Parameters(least, high[at]!, rule).scale)
+    const own = Array.from(low, (least, at) => codeParameters(least, high[at]!, rule).scale)
     codes.push(quantize(source, 'int8', perChannel ? { scale: own, axis: 1 } : { scale: own[0]! }))
     append(scales, own)
   }

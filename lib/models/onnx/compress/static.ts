@@ -1,10 +1,11 @@
 /**
- * Quantizes activations and weights to 8 bits with ranges that are known: QuantizeLinear and DequantizeLinear around the nodes,
+ * Quantizes activations and weights with ranges that are known: QuantizeLinear and DequantizeLinear around the nodes,
  * which engines fuse with them. Names are those of onnxruntime's tool. Graphs inside nodes stay.
  */
 
 import { checkOptions, readInput } from '../../../caller_input.js'
 import { throwIfAborted } from '../../../cancel.js'
+import { DTYPES } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
@@ -20,13 +21,13 @@ import { dropInitializer, mainScope, type Scope } from '../document/scope.js'
 import type { Graph, NewNode, Node } from '../document/types.js'
 import { freeInitializers } from '../edit/free_initializers.js'
 import { sortNodes } from '../edit/graph_passes.js'
+import { type CodeType, codeParameters, isSigned, valueRanges } from './code_parameters.js'
 import { ElementTypes } from './element_types.js'
 import { FiniteWeights } from './finite_weights.js'
 import { FloatReader } from './float_window.js'
-import { type CodeType, int8Parameters, valueRanges } from './int8_parameters.js'
 import { isQuantizedOperator } from './quantized_operators.js'
 import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
-import { requireOpset } from './require_opset.js'
+import { type RaisedOpset, requireOpset } from './require_opset.js'
 import { type BiasCodes, biasCodes, raisedScales } from './static_bias.js'
 import {
   checkQuantizable,
@@ -38,9 +39,10 @@ import {
 } from './static_options.js'
 import { type BiasMark, type Mark, type Marks, markValues, type StaticView } from './static_rules.js'
 
-/** QuantizeLinear, and its axis. */
+/** QuantizeLinear of 8 bits, its axis, and its other integer types. */
 const QUANTIZE_OPSET = 10
 const AXIS_OPSET = 13
+const TYPES_OPSET = 21
 
 /** Names that a message lists at most. */
 const LISTED_NAMES = 10
@@ -70,11 +72,11 @@ export function quantizableValues(model: OnnxModel, options: QuantizableOptions 
 }
 
 /**
- * Quantizes activations and weights to 8 bits in place, with given ranges of the activations. Weights are read once here, for
- * their ranges, and once when the model is saved.
+ * Quantizes activations and weights in place, with given ranges of the activations: 8 bits by default, 16 for either and 4 for
+ * weights. Weights are read once here, for their ranges, and once when the model is saved.
  *
- * @throws TileworkError ERR_UNSUPPORTED below operator set 10 or with `perChannel` 13 without `raiseOpset`, and for a model that is quantized
- * already; ERR_ARGUMENT, also for missing ranges, which it lists; ERR_ABORTED and errors of reading, after which the model may
+ * @throws TileworkError ERR_UNSUPPORTED without `raiseOpset` below operator set 10, with `perChannel` 13, with 4 or 16 bits 21, and for a
+ * model that is quantized already; ERR_ARGUMENT, also for missing ranges, which it lists; ERR_ABORTED and errors of reading, after which the model may
  * be changed in part
  */
 export async function quantizeStatic(
@@ -90,12 +92,18 @@ export async function quantizeStatic(
       `the model is quantized already: it has ${quantized.opType} ${valueText(quantized.name)}.`,
     )
   }
-  const needed = settings.perChannel ? AXIS_OPSET : QUANTIZE_OPSET
-  const raised = requireOpset(model, needed, 'QuantizeLinear', settings)
+  const raised = requireQuantizeLinear(model, settings)
   freeInitializers(model)
   const work = new StaticWork(model, settings)
   await work.run()
   return { ...work.report.finish(), ...raised }
+}
+
+function requireQuantizeLinear(model: OnnxModel, settings: StaticSettings): RaisedOpset {
+  const { activationType, weightType, perChannel } = settings
+  const other = [activationType, weightType].find((type) => type !== 'int8' && type !== 'uint8')
+  if (other) return requireOpset(model, TYPES_OPSET, `QuantizeLinear to ${other}`, settings)
+  return requireOpset(model, perChannel ? AXIS_OPSET : QUANTIZE_OPSET, 'QuantizeLinear', settings)
 }
 
 function chosenNodes(graph: Graph, { ops, excludes }: Pick<StaticSettings, 'ops' | 'excludes'>): Node[] {
@@ -129,8 +137,8 @@ class StaticWork implements StaticView {
   /** What nodes take instead of a value. */
   readonly #decoded = new Map<string, string>()
   readonly #added: NewNode[] = []
-  /** Constant limits of Clip nodes by name. */
-  readonly #limits = new Map<string, number>()
+  /** Constant limits of Clip nodes and values of Pad nodes by name. */
+  readonly #numbers = new Map<string, number>()
 
   constructor(model: OnnxModel, settings: StaticSettings) {
     this.#settings = settings
@@ -166,16 +174,24 @@ class StaticWork implements StaticView {
     const attribute = node.attribute(name)?.value
     if (attribute !== undefined) return Number(attribute)
     const from = node.inputs[input] ?? ''
-    if (from !== '') return this.#limits.get(from)
+    if (from !== '') return this.#numbers.get(from)
     return name === 'min' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
   }
 
-  async #readLimits(): Promise<void> {
+  /** Before operator set 11 the value is an attribute. */
+  padsZeros(node: Node): boolean {
+    const [, , value = ''] = node.inputs
+    if (value !== '') return this.#numbers.get(value) === 0
+    return Number(node.attribute('value')?.value ?? 0) === 0
+  }
+
+  async #readNumbers(): Promise<void> {
     for (const { opType, inputs } of this.#nodes) {
-      for (const name of opType === 'Clip' ? inputs.slice(1) : []) {
-        const tensor = this.constant(name)
+      if (opType !== 'Clip' && opType !== 'Pad') continue
+      for (const name of inputs.slice(1)) {
+        const tensor = this.#scope.constantTensor(name)
         if (tensor?.dtype === 'float32' && tensor.size === 1)
-          this.#limits.set(name, (await floatsOf(tensor))[0]!)
+          this.#numbers.set(name, (await floatsOf(tensor))[0]!)
       }
     }
   }
@@ -195,7 +211,7 @@ class StaticWork implements StaticView {
 
   async run(): Promise<void> {
     await this.#keepUnboundedNodes()
-    await this.#readLimits()
+    await this.#readNumbers()
     const marks = markValues(this.#nodes, this)
     this.#refuseMissing(marks)
     for (const [name, mark] of marks.values) await this.#findParameters(name, mark)
@@ -245,12 +261,12 @@ class StaticWork implements StaticView {
     const axis = isWeight ? mark.axis : undefined
     const rule = {
       type,
-      symmetric: isWeight && (type === 'int8' || axis !== undefined),
+      symmetric: isWeight && (isSigned(type) || axis !== undefined),
       reduceRange: reduceRange && isWeight,
     }
     const given = weight ? await valueRanges(weight, axis, signal) : this.#rangeOf(name)!
     const [low, high] = 'min' in given ? [[given.min], [given.max]] : [[...given.low], [...given.high]]
-    const numbers = low.map((least, at) => int8Parameters(Math.fround(least), Math.fround(high[at]!), rule))
+    const numbers = low.map((least, at) => codeParameters(Math.fround(least), Math.fround(high[at]!), rule))
     this.#parameters.set(name, {
       type,
       scale: this.#names.take(`${name}_scale`),
@@ -272,13 +288,18 @@ class StaticWork implements StaticView {
     else marks.values.delete(name)
   }
 
-  /** Where the scale of a bias is too small for codes of 32 bits, the scale of the weight grows. */
+  /**
+   * Where the scale of a bias is too small for codes of 32 bits, the scale of the weight grows. The tool lets biases of unsigned
+   * weights saturate; onnxruntime quantizes a float bias, too, so such a bias would saturate as well.
+   */
   async #raiseScale({ bias, input, weight, alpha, beta, axis }: BiasMark): Promise<void> {
     const [from, of] = [this.#parameters.get(input), this.#parameters.get(weight)]
-    if (!from || of?.type !== 'int8' || of.zeros.some((zero) => zero !== 0)) return
+    if (!from || !of) return
     if (of.axis !== undefined && of.axis !== axis) return
     const numbers = await floatsOf(this.constant(bias)!)
-    of.scales.set(raisedScales(numbers, of.scales, alpha * from.scales[0]!, beta))
+    // Below 0 the bias stays float, and onnxruntime quantizes it without the factors.
+    const [product, own] = alpha > 0 ? [alpha, beta] : [1, 1]
+    of.scales.set(raisedScales(numbers, of.scales, product * from.scales[0]!, own))
   }
 
   /** The producer of a removed node's input makes its output instead. */
@@ -319,7 +340,7 @@ class StaticWork implements StaticView {
       from: weight.dtype,
       to: of.type,
       bytesBefore: valueBytes(weight),
-      bytesAfter: valueBytes(codes) + 5 * of.scales.length,
+      bytesAfter: valueBytes(codes) + (4 + DTYPES[of.type].bits / 8) * of.scales.length,
     })
   }
 

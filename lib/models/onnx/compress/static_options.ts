@@ -3,7 +3,7 @@ import { checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
 import { valueText } from '../../../value_text.js'
-import type { CodeType } from './int8_parameters.js'
+import type { CodeType } from './code_parameters.js'
 import { refuseOption } from './refuse_option.js'
 import type { OpsetOptions } from './require_opset.js'
 import { STATIC_RULES } from './static_rules.js'
@@ -31,10 +31,13 @@ export interface QuantizeStaticOptions extends QuantizableOptions, OpsetOptions 
    * calibration cache is taken, too.
    */
   readonly ranges: ValueRanges
-  /** Element type of activations. Default `uint8`. */
-  readonly activationType?: 'int8' | 'uint8'
-  /** Element type of weights. Default `int8`, symmetric; `uint8` has zero points. */
-  readonly weightType?: 'int8' | 'uint8'
+  /** Element type of activations. Default `uint8`. Types of 16 bits need operator set 21. */
+  readonly activationType?: 'int8' | 'uint8' | 'int16' | 'uint16'
+  /**
+   * Element type of weights. Default `int8`. Signed types are symmetric, unsigned ones have zero points. Types of 4 and 16 bits need
+   * operator set 21.
+   */
+  readonly weightType?: 'int4' | 'uint4' | 'int8' | 'uint8' | 'int16' | 'uint16'
   /** One scale per output channel of a weight, which is more exact. Default false. */
   readonly perChannel?: boolean
   /** One bit less for weights, for x86 processors without VNNI. Default false. */
@@ -54,6 +57,9 @@ export interface StaticSettings {
   readonly signal: AbortSignal | undefined
 }
 
+const ACTIVATION_TYPES: readonly CodeType[] = ['int8', 'uint8', 'int16', 'uint16']
+const WEIGHT_TYPES: readonly CodeType[] = ['int4', 'uint4', ...ACTIVATION_TYPES]
+
 const NAMES = [
   'ranges',
   'activationType',
@@ -71,9 +77,8 @@ export function checkStaticOptions(options: QuantizeStaticOptions): StaticSettin
   checkOptions(options, 'quantizeStatic', NAMES)
   const given = readInput('The options of quantizeStatic', () => ({ ...options }))
   const { activationType = 'uint8', weightType = 'int8', perChannel = false, reduceRange = false } = given
-  for (const [name, value] of Object.entries({ activationType, weightType })) {
-    if (value !== 'int8' && value !== 'uint8') refuse(name, value, 'int8 or uint8')
-  }
+  checkType('activationType', activationType, ACTIVATION_TYPES)
+  checkType('weightType', weightType, WEIGHT_TYPES)
   const { raiseOpset = false } = given
   for (const [name, value] of Object.entries({ perChannel, reduceRange, raiseOpset })) {
     if (typeof value !== 'boolean') refuse(name, value, 'true or false')
@@ -97,6 +102,10 @@ export function checkQuantizable(
   checkTexts(`ops of ${caller}`, ops)
   checkTexts(`exclude of ${caller}`, exclude)
   return { ops: new Set(ops), excludes: new Set(exclude) }
+}
+
+function checkType(option: string, type: CodeType, allowed: readonly CodeType[]): void {
+  if (!allowed.includes(type)) refuse(option, type, `one of ${allowed.join(', ')}`)
 }
 
 function checkRanges(given: unknown): ReadonlyMap<string, ValueRange> {

@@ -33,6 +33,8 @@ export interface StaticView {
   readonly perChannel: boolean
   /** Whether a Relu or Clip may go, because the codes of its output end where it does. */
   clampsTo(node: Node): boolean
+  /** Whether a Pad of mode `constant` pads with zeros. */
+  padsZeros(node: Node): boolean
   /** The weight of that name; undefined for anything that a caller may change. */
   constant(name: string): DenseTensor | undefined
 }
@@ -162,12 +164,12 @@ const where: Rule = ({ inputs, outputs }, marks) => {
   if (marks.has(inputs[1] ?? '') && marks.has(inputs[2] ?? '')) for (const name of outputs) marks.add(name)
 }
 
+/** The parameters of the input represent its own values and zero; another constant needs those of the output. */
 const pad: Rule = (node, marks, view) => {
-  if (!marks.has(node.inputs[0] ?? '')) return
-  const mode = node.attribute('mode')?.value ?? 'constant'
-  // Codes of the input have a zero; another constant needs parameters of the output.
-  const isZero = (node.inputs[2] ?? '') === ''
-  if (mode !== 'constant' || isZero) follow(node, marks, view)
+  for (const name of node.inputs) marks.add(name)
+  const mode = node.attribute('mode')
+  const isConstant = mode?.type !== 'STRING' || mode.text === 'constant'
+  if (!isConstant || view.padsZeros(node)) follow(node, marks, view)
   else marks.add(node.outputs[0] ?? '')
 }
 

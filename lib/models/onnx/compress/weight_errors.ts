@@ -17,23 +17,33 @@ import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
 import { isStandard, mainScope, type Scope } from '../document/scope.js'
 import type { Node } from '../document/types.js'
+import {
+  CODE_TYPES,
+  type CodeType,
+  codeParameters,
+  codeRange,
+  isSigned,
+  valueRanges,
+} from './code_parameters.js'
 import { FloatReader, WINDOW_ELEMENTS, withWindow } from './float_window.js'
 import { DEFAULT_CLIP } from './half_values.js'
-import { int8Parameters, valueRanges } from './int8_parameters.js'
 import { refuseOption } from './refuse_option.js'
 import { isBlockSize } from './weight_options.js'
 
 /** What the weights become. */
 export interface WeightErrorOptions {
-  /** `float16`; `int8` and `uint8` as `quantizeDynamic`; `blocks` and `bnb4` as `quantizeWeights`. */
-  readonly form: 'float16' | 'int8' | 'uint8' | 'blocks' | 'bnb4'
+  /**
+   * `float16`; `int8` and `uint8` as `quantizeDynamic`, types of 4 and 16 bits as `quantizeStatic`; `blocks` and `bnb4` as
+   * `quantizeWeights`.
+   */
+  readonly form: 'float16' | 'int4' | 'uint4' | 'int8' | 'uint8' | 'int16' | 'uint16' | 'blocks' | 'bnb4'
   /** Of `blocks`. Default 4. */
   readonly bits?: 2 | 4 | 8
   /** Of `blocks` and `bnb4`. Default 32, and 64 for `bnb4`. */
   readonly blockSize?: number
   /** Of `blocks`: without zero points. Default true. */
   readonly symmetric?: boolean
-  /** Of `int8` and `uint8`: one scale per column of a product. Default false. */
+  /** Of integers: one scale per column of a product. Default false. */
   readonly perChannel?: boolean
   readonly reduceRange?: boolean
   readonly signal?: AbortSignal
@@ -58,7 +68,7 @@ interface Settings extends Required<Omit<WeightErrorOptions, 'signal'>> {
 }
 
 const NAMES = ['form', 'bits', 'blockSize', 'symmetric', 'perChannel', 'reduceRange', 'signal'] as const
-const FORMS: readonly string[] = ['float16', 'int8', 'uint8', 'blocks', 'bnb4']
+const FORMS: readonly string[] = ['float16', ...CODE_TYPES, 'blocks', 'bnb4']
 
 /** Operators with a weight, and the input that it is. */
 const WEIGHT_INPUTS: Readonly<Record<string, number>> = { MatMul: 1, Gemm: 1, Conv: 1, Gather: 0 }
@@ -181,7 +191,7 @@ async function sumsOf(found: Found, settings: Settings): Promise<Sums> {
   if (settings.form === 'blocks') await addBlocks(found, settings, sums)
   else if (settings.form === 'bnb4') await addBnb4(found, settings, sums)
   else if (settings.form === 'float16') await addHalf(found.tensor, settings, sums)
-  else await addInt8(found, settings, sums)
+  else await addIntegers(found, settings.form, settings, sums)
   return sums
 }
 
@@ -196,16 +206,20 @@ async function addHalf(tensor: DenseTensor, { signal }: Settings, sums: Sums): P
   })
 }
 
-/** Tables are uint8 with a zero point, whatever the weights are, because `quantizeDynamic` makes them so. */
-async function addInt8(found: Found, settings: Settings, sums: Sums): Promise<void> {
+/**
+ * Tables are uint8 with a zero point, whatever the weights are, because `quantizeDynamic` makes them so. The static tool makes every
+ * scale along an axis symmetric, the dynamic one only those of signed types.
+ */
+async function addIntegers(found: Found, form: CodeType, settings: Settings, sums: Sums): Promise<void> {
   const { tensor, isTable, channelAxis } = found
-  const { form, perChannel, reduceRange, signal } = settings
-  const type = form === 'uint8' || isTable ? 'uint8' : 'int8'
-  const rule = { type, symmetric: type === 'int8', reduceRange: reduceRange && !isTable } as const
+  const { perChannel, reduceRange, signal } = settings
+  const type = isTable ? 'uint8' : form
   const axis = perChannel ? channelAxis : undefined
+  const symmetric = isSigned(type) || (axis !== undefined && type !== 'uint8')
+  const rule = { type, symmetric, reduceRange: reduceRange && !isTable }
   const { low, high } = await valueRanges(tensor, axis, signal)
-  const parameters = Array.from(low, (least, at) => int8Parameters(least, high[at]!, rule))
-  const [least, last] = type === 'int8' ? [-128, 127] : [0, 255]
+  const parameters = Array.from(low, (least, at) => codeParameters(least, high[at]!, rule))
+  const [least, last] = codeRange(type)
   const run = axis === 0 ? tensor.size / parameters.length : 1
   await new FloatReader(tensor).each(signal, (numbers, start) => {
     for (let at = 0; at < numbers.length; at++) {

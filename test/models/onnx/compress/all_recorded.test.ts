@@ -22,11 +22,12 @@ import {
   recorded,
   recordedPath,
   recordedRanges,
+  recordedTypes,
   type StoredValue,
 } from './recorded.js'
 
 /** What the recording program compares in `check_formulas.py`, and the biases of QLinearConv and QGemm, which it leaves out. */
-const RECORDED_TENSORS = 677 + 3
+const RECORDED_TENSORS = 999 + 3
 
 const BLOCKS: Readonly<Record<string, QuantizeWeightsOptions>> = {
   gather: { gather: true },
@@ -88,10 +89,7 @@ function dynamicOptions(variant: string): QuantizeDynamicOptions {
 }
 
 function staticOptions(variant: string): Omit<QuantizeStaticOptions, 'ranges'> {
-  return {
-    activationType: variant.startsWith('qdq-s8') ? 'int8' : 'uint8',
-    perChannel: variant.endsWith('perchannel'),
-  }
+  return { ...recordedTypes(variant), perChannel: variant.endsWith('perchannel') }
 }
 
 /** Some cases were made with a smaller block; the tool leaves the head that is tied to the table. */

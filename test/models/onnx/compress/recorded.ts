@@ -1,8 +1,8 @@
 /** Models of `test/fixtures/onnx-compress`: before, and as the reference tools made them. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { open } from '../../../../lib/index.js'
-import type { Graph, OnnxModel } from '../../../../lib/onnx.js'
+import { DTYPES, open } from '../../../../lib/index.js'
+import type { Graph, OnnxModel, QuantizeStaticOptions } from '../../../../lib/onnx.js'
 
 const FOLDER = resolve(import.meta.dirname, '../../../fixtures/onnx-compress')
 
@@ -47,6 +47,17 @@ export async function initializersOf(graph: Graph): Promise<ReadonlyMap<string, 
   return values
 }
 
+/** Types of activations and weights of a static variant, which are in its name: `u16s4` is uint16 and int4. */
+export function recordedTypes(
+  variant: string,
+): Required<Pick<QuantizeStaticOptions, 'activationType' | 'weightType'>> {
+  const [, activation = '', weight = ''] = /-([us]\d+)([us]\d+)/.exec(variant) ?? []
+  const typeOf = (short: string): string => short.replace('u', 'uint').replace('s', 'int')
+  return { activationType: typeOf(activation), weightType: typeOf(weight) } as ReturnType<
+    typeof recordedTypes
+  >
+}
+
 /**
  * Ranges of values that give the scales and zero points of a statically quantized model: those that its QuantizeLinear nodes
  * can represent.
@@ -59,7 +70,9 @@ export async function recordedRanges({
     const [scale, zero] = [graph.initializer(node.inputs[1]!), graph.initializer(node.inputs[2]!)]
     if (scale?.kind !== 'dense' || zero?.kind !== 'dense') continue
     const [step, at] = [Number(scale.at()), Number(zero.at())]
-    const [first, last] = zero.dtype === 'int8' ? [-128, 127] : [0, 255]
+    const { bits } = DTYPES[zero.dtype]
+    const first = zero.dtype.startsWith('u') ? 0 : -(2 ** (bits - 1))
+    const last = first + 2 ** bits - 1
     const name = node.inputs[0]!.replace(/_QuantizeLinear_Input$/, '')
     ranges[name] = { min: step * (first - at), max: step * (last - at) }
   }

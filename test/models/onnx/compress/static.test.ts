@@ -10,19 +10,24 @@ import {
   quantizeStatic,
   type ValueRanges,
 } from '../../../../lib/onnx.js'
-import { casesWith, operatorsOf, recorded, recordedRanges } from './recorded.js'
+import { casesWith, operatorsOf, recorded, recordedRanges, recordedTypes } from './recorded.js'
 
-const VARIANTS: Readonly<Record<string, Omit<QuantizeStaticOptions, 'ranges'>>> = {
-  'qdq-u8s8': {},
-  'qdq-s8s8': { activationType: 'int8' },
-  'qdq-u8s8-perchannel': { perChannel: true },
-  'qdq-u8s8-entropy': {},
-  'qdq-u8s8-percentile': {},
-}
+const VARIANTS = [
+  'qdq-u8s8',
+  'qdq-s8s8',
+  'qdq-u8s8-perchannel',
+  'qdq-u8s8-entropy',
+  'qdq-u8s8-percentile',
+  'qdq-u16s8',
+  'qdq-s16s16',
+  'qdq-u16u16-perchannel',
+  'qdq-u8s4',
+  'qdq-s8u4',
+  'qdq-u16s4-perchannel',
+  'qdq-s16u4-perchannel',
+]
 
-const RUNS = Object.keys(VARIANTS).flatMap((variant) =>
-  casesWith(variant).map((name) => [name, variant] as const),
-)
+const RUNS = VARIANTS.flatMap((variant) => casesWith(variant).map((name) => [name, variant] as const))
 
 /** Nodes as text, in the order of their outputs: the tool sorts them its own way. */
 function nodesOf({ graph }: OnnxModel): string[] {
@@ -40,7 +45,11 @@ describe.each(RUNS)('%s as %s', (name, variant) => {
   it('has the nodes and initializers of the tool', async () => {
     const model = await recorded(name)
     const expected = await recorded(name, variant)
-    await quantizeStatic(model, { ...VARIANTS[variant], ranges: await recordedRanges(expected) })
+    await quantizeStatic(model, {
+      ...recordedTypes(variant),
+      perChannel: variant.endsWith('perchannel'),
+      ranges: await recordedRanges(expected),
+    })
     expect(nodesOf(model)).toEqual(nodesOf(expected))
     const stored = ({ graph }: OnnxModel): string[] =>
       [...graph.initializers()].map((each) => `${each.name} ${each.dtype} [${each.shape}]`).sort()
@@ -148,17 +157,24 @@ describe('quantizeStatic', () => {
     expect(operatorsOf(relu.graph)).toContain('Relu')
   })
 
-  it('raises the scale of a weight whose bias would not fit 32 bits', async () => {
-    const model = modelOf([{ opType: 'Gemm', inputs: ['x', 'w', 'b'], outputs: ['y'] }], {
-      w: [1e-6, 0, 0, 1e-6],
-      b: [1000, -3000],
-    })
-    await quantizeStatic(model, { ranges: { x: { min: 0, max: 1e-4 }, y: RANGE } })
-    const [codes] = [await numbersOf(model, 'b_quantized')]
-    expect(Math.max(...codes.map(Math.abs))).toBeLessThan(2 ** 31)
-    expect(Math.max(...codes.map(Math.abs))).toBeGreaterThan(2 ** 30)
-    expect((await numbersOf(model, 'w_scale'))[0]).toBeGreaterThan(1e-6 / 127)
-  })
+  it.each([
+    ['int8', false],
+    ['uint8', true],
+    ['uint16', false],
+  ] as const)(
+    'raises the scale of a weight of %s whose bias would not fit 32 bits',
+    async (weightType, perChannel) => {
+      const model = modelOf([{ opType: 'Gemm', inputs: ['x', 'w', 'b'], outputs: ['y'] }], {
+        w: [1e-6, 0, 0, 1e-6],
+        b: [1000, -3000],
+      })
+      await quantizeStatic(model, { ranges: { x: { min: 0, max: 1e-4 }, y: RANGE }, weightType, perChannel })
+      const [codes] = [await numbersOf(model, 'b_quantized')]
+      expect(Math.max(...codes.map(Math.abs))).toBeLessThan(2 ** 31)
+      expect(Math.max(...codes.map(Math.abs))).toBeGreaterThan(2 ** 30)
+      expect((await numbersOf(model, 'w_scale'))[0]).toBeGreaterThan(1e-6 / 127)
+    },
+  )
 
   it('gives each of two nodes its own codes of a bias', async () => {
     const model = modelOf(
@@ -206,7 +222,8 @@ describe('quantizeStatic', () => {
     { ranges: 1 },
     { ranges: { x: { min: 1, max: 0 } } },
     { ranges: { x: { min: 0, max: Infinity } } },
-    { ranges: {}, weightType: 'int4' },
+    { ranges: {}, weightType: 'int2' },
+    { ranges: {}, activationType: 'uint4' },
     { ranges: {}, perChannel: 1 },
   ])('refuses the options %j', async (options) => {
     const model = await recorded('cnn')

@@ -18,6 +18,7 @@ function modelOf(
   x: readonly number[],
   weights: Shapes,
   node: Partial<NewNode> & { opType: string },
+  indices: Readonly<Record<string, readonly bigint[]>> = {},
 ): OnnxModel {
   const model = OnnxModel.create({ opset: 17, irVersion: 8 })
   model.graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: x })
@@ -25,6 +26,8 @@ function modelOf(
     const values = randomFloats(shape, at + 7).map((value) => (name.startsWith('b') ? 3 * value : value))
     model.graph.setInitializer(name, tensor(values, { shape }))
   }
+  for (const [name, values] of Object.entries(indices))
+    model.graph.setInitializer(name, tensor(BigInt64Array.from(values)))
   model.graph.addNode({ inputs: ['x', ...Object.keys(weights)], outputs: ['y'], name: 'node', ...node })
   model.graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
   return model
@@ -46,8 +49,13 @@ async function lossOfStatic(
 }
 
 const MOST = 0.035
+/** With 16 bits for activations and weights, and with 4 for weights. */
+const MOST_OF_16 = 2e-4
+const MOST_OF_4 = 0.4
 const gemm = (bias: readonly number[] | undefined, attributes: NewNode['attributes'] = {}, b = [6, 10]) =>
   modelOf([3, 6], { w: b, ...(bias && { b: bias }) }, { opType: 'Gemm', attributes })
+
+const AROUND = { around: [1n, 1n, 0n, 1n] }
 
 const CASES: Readonly<Record<string, OnnxModel>> = {
   'Conv with groups': modelOf(
@@ -118,6 +126,14 @@ const CASES: Readonly<Record<string, OnnxModel>> = {
     { w: [2, 3, 6] },
     { opType: 'MatMul', inputs: ['w', 'x'] },
   ),
+  Pad: modelOf([2, 3], { v: [] }, { opType: 'Pad', inputs: ['x', 'around', 'v'] }, AROUND),
+  'Pad with zeros': modelOf([2, 3], {}, { opType: 'Pad', inputs: ['x', 'around'] }, AROUND),
+  'Pad of mode reflect': modelOf(
+    [2, 3],
+    {},
+    { opType: 'Pad', inputs: ['x', 'around'], attributes: { mode: { type: 'STRING', value: 'reflect' } } },
+    AROUND,
+  ),
   InstanceNormalization: modelOf([2, 4, 5, 5], { s: [4], b: [4] }, { opType: 'InstanceNormalization' }),
   LayerNormalization: modelOf([2, 4, 5], { s: [5], b: [5] }, { opType: 'LayerNormalization' }),
   'LayerNormalization over two axes': modelOf(
@@ -176,6 +192,25 @@ describe.skipIf(!runtime).each(Object.entries({ ...CASES, ...TWICE }))('%s', (_,
     ['uint8 weights', { weightType: 'uint8' }],
     ['int8 activations', { activationType: 'int8', perChannel: true }],
   ]
+  it.each([
+    ['16 bits', { activationType: 'uint16', weightType: 'int16' }, MOST_OF_16],
+    ['16 bits, per channel', { activationType: 'int16', weightType: 'uint16', perChannel: true }, MOST_OF_16],
+    ['uint16 activations', { activationType: 'uint16' }, MOST],
+    ['int4 weights', { weightType: 'int4' }, MOST_OF_4],
+    [
+      'int4 weights, per channel',
+      { activationType: 'uint16', weightType: 'int4', perChannel: true },
+      MOST_OF_4,
+    ],
+    ['uint4 weights', { activationType: 'int8', weightType: 'uint4' }, MOST_OF_4],
+    ['uint4 weights, per channel', { weightType: 'uint4', perChannel: true }, MOST_OF_4],
+  ] as readonly (readonly [string, Partial<QuantizeStaticOptions>, number])[])(
+    '%s',
+    async (__, each, most) => {
+      const reduceRange = each.weightType === undefined
+      expect(await lossOfStatic(model, feeds, { raiseOpset: true, ...each, reduceRange })).toBeLessThan(most)
+    },
+  )
   it.each(options)('%s', async (__, each) => {
     expect(await lossOfStatic(model, feeds, each)).toBeLessThan(MOST)
   })

@@ -4,6 +4,7 @@ import { type DenseTensor, dequantize, tensor } from '../../../../lib/index.js'
 import {
   OnnxModel,
   quantizeDynamic,
+  quantizeStatic,
   quantizeWeights,
   toFloat16,
   type WeightErrorOptions,
@@ -112,6 +113,32 @@ describe('weightErrors', () => {
       })
       expect(error!.max).toBeCloseTo(errorsOf(decoded).max, 5)
       expect(error!.rms).toBeCloseTo(errorsOf(decoded).rms, 5)
+    },
+  )
+
+  it.each(['int4', 'uint4', 'int16', 'uint16'] as const)(
+    'of %s are those of the stored values',
+    async (form) => {
+      for (const perChannel of [false, true]) {
+        const model = modelOf()
+        const [error] = await weightErrors(model, { form, perChannel })
+        const range = { min: -1, max: 1 }
+        await quantizeStatic(model, {
+          weightType: form,
+          perChannel,
+          raiseOpset: true,
+          ranges: { x: range, y: range },
+        })
+        const part = async (name: string): Promise<number[]> => [...(await floats(model.graph, `w_${name}`))]
+        const [scale, zeroPoint] = [await part('scale'), await part('zero_point')]
+        const codes = model.graph.initializer('w_quantized') as DenseTensor
+        expect(codes.dtype).toBe(form)
+        const decoded = dequantize(
+          codes,
+          perChannel ? { scale, zeroPoint, axis: 1 } : { scale: scale[0]!, zeroPoint: zeroPoint[0]! },
+        )
+        expect(error!.max).toBeCloseTo(errorsOf((await decoded.toTypedArray()) as Float32Array).max, 6)
+      }
     },
   )
 

@@ -1,33 +1,59 @@
-/** Scales and zero points of 8 bits as onnxruntime's quantizer computes them: quotients in float64, the scale rounded to float32. */
+/** Scales and zero points as onnxruntime's quantizer computes them: quotients in float64, the scale rounded to float32. */
 
 import { roundEven } from '../../../dtype/round_even.js'
 import { extendRanges } from '../../../tensor/number_blocks.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { FloatReader } from './float_window.js'
 
-export type CodeType = 'int8' | 'uint8'
+/** Types of quantized values. */
+export type CodeType = ByteType | 'int4' | 'uint4' | 'int16' | 'uint16'
+export type ByteType = 'int8' | 'uint8'
 
-export interface Int8Rule {
+export interface CodeRule {
   readonly type: CodeType
   readonly symmetric: boolean
   /** One bit less, so that sums of two products fit in 16 bits. */
   readonly reduceRange: boolean
 }
 
-const FULL: Readonly<Record<CodeType, readonly [number, number]>> = { int8: [-128, 127], uint8: [0, 255] }
-const REDUCED: Readonly<Record<CodeType, readonly [number, number]>> = { int8: [-64, 64], uint8: [0, 127] }
-const SYMMETRIC_INT8 = [-127, 127] as const
+/** Least and greatest quantized value: of the type, of a symmetric range where it differs, and of a range with one bit less. */
+interface CodeRange {
+  readonly full: readonly [number, number]
+  readonly symmetric?: readonly [number, number]
+  readonly reduced: readonly [number, number]
+}
+
+const RANGES: Readonly<Record<CodeType, CodeRange>> = {
+  int4: { full: [-8, 7], reduced: [-4, 3] },
+  uint4: { full: [0, 15], reduced: [0, 7] },
+  int8: { full: [-128, 127], symmetric: [-127, 127], reduced: [-64, 64] },
+  uint8: { full: [0, 255], reduced: [0, 127] },
+  int16: { full: [-32768, 32767], symmetric: [-32767, 32767], reduced: [-16384, 16384] },
+  uint16: { full: [0, 65535], reduced: [0, 32767] },
+}
+
+export const CODE_TYPES = Object.keys(RANGES) as CodeType[]
+
+/** The least and the greatest quantized value of a type. */
+export function codeRange(type: CodeType): readonly [number, number] {
+  return RANGES[type].full
+}
+
+/** Whether quantized values of a type may be negative. */
+export function isSigned(type: CodeType): boolean {
+  return RANGES[type].full[0] < 0
+}
 
 /** Below this a scale would be subnormal, and becomes 1. */
 const LEAST_SCALE = 2 ** -126
 
-export function int8Parameters(
+export function codeParameters(
   low: number,
   high: number,
-  { type, symmetric, reduceRange }: Int8Rule,
+  { type, symmetric, reduceRange }: CodeRule,
 ): { readonly scale: number; readonly zeroPoint: number } {
-  const full = symmetric && type === 'int8' ? SYMMETRIC_INT8 : FULL[type]
-  const [first, last] = reduceRange ? REDUCED[type] : full
+  const { full, symmetric: even = full, reduced } = RANGES[type]
+  const [first, last] = reduceRange ? reduced : symmetric ? even : full
   let [min, max] = [Math.min(0, low), Math.max(0, high)]
   if (symmetric) {
     max = Math.max(-min, max)
