@@ -93,6 +93,7 @@ export {
   weightErrors,
 } from './models/onnx/index.js'
 export { type CalibrateOptions, calibrate } from './pipeline/calibration/calibrate.js'
+export { readRanges } from './pipeline/calibration/read_ranges.js'
 export {
   type ComparedModel,
   type ComparedOutput,

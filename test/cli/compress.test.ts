@@ -1,5 +1,5 @@
 /** `tilework compress`: files under the names of transformers.js, a dry run, and refusals. */
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -178,6 +178,19 @@ it('quantizes activations too with ranges from a file', async () => {
   const wrong = await runCli(['compress', MODEL, '--to', 'q4', '--ranges', ranges, '-o', output])
   expect(wrong.code).not.toBe(0)
   expect(wrong.stderr).toContain('--ranges needs --to qdq.')
+})
+
+it('takes a calibration cache of text as ranges', async () => {
+  const ranges = join(folder, 'calibration.cache')
+  const json = JSON.parse(readFileSync(recordedPath('cnn', 'ranges').replace(/\.onnx$/, '.json'), 'utf8'))
+  writeFileSync(ranges, `${Object.keys(json).join(' 2\n')} 2\n`)
+  const output = join(folder, 'static.onnx')
+  const command = ['compress', recordedPath('cnn', 'before'), '--to', 'qdq', '--ranges', ranges, '-o', output]
+  expect((await runCli(command)).code).toBe(0)
+  const file = await open(output)
+  const scale = file.onnx!.graph.initializer('x_scale') as DenseTensor
+  expect(await scale.toTypedArray()).toEqual(Float32Array.of(4 / 255))
+  file.close()
 })
 
 it('quantizes activations to 16 bits and weights to 4 where they are asked for', async () => {

@@ -1,6 +1,6 @@
 /** `tilework compress MODEL --to fp16|q8|…`: makes an ONNX model smaller, and reports what changed, what did not, and why. */
 
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { OpenvinoModel } from '../../formats.js'
@@ -9,6 +9,7 @@ import {
   type CompressReport,
   type OnnxModel,
   type QuantizeStaticOptions,
+  readRanges,
   tidy,
   type ValueRanges,
   weightErrors,
@@ -90,7 +91,8 @@ Of an OpenVINO IR (.xml), --to fp16 gives what its save_model gives; no other op
 --sensitivity prints the error of each weight, worst first, and writes nothing; --exclude skips such a node.
 --verify runs MODEL and each result in your onnxruntime-node first (npm install onnxruntime-node), on random inputs or those
 of --verify-inputs: a result with an output beyond --tolerance is not written, and the exit code is 1.
---ranges makes qdq quantize activations, too: { "value": { "min": 0, "max": 1 } }, or onnxruntime's calibration cache.`
+--ranges makes qdq quantize activations, too: JSON { "value": { "min": 0, "max": 1 } }, or a calibration cache of onnxruntime
+or TensorRT in any of their forms.`
 
 export function addCompress(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -158,7 +160,10 @@ function addQuantizationOptions(command: Command): void {
     .option('--per-channel', '8 bits: one scale per column')
     .option('--reduce-range', '8 bits: one bit less, for x86 without VNNI')
     .option('--exclude <name>', 'node that is not quantized; may be repeated', collect)
-    .option('--ranges <file>', 'qdq: JSON with ranges of activations, which are then quantized, too')
+    .option(
+      '--ranges <file>',
+      'qdq: JSON or calibration cache with ranges of activations, which are then quantized, too',
+    )
     .option('--activation-type <type>', 'qdq with --ranges: uint8 (default), int8, uint16 or int16')
     .option('--weight-type <type>', 'qdq with --ranges: int8 (default), uint8, int4, uint4, int16 or uint16')
 }
@@ -304,12 +309,7 @@ async function rangesOf(choice: CompressChoice): Promise<ValueRanges | undefined
     return undefined
   }
   if (!to.includes('qdq')) refuse('--ranges needs --to qdq.')
-  const text = await readFile(ranges, 'utf8')
-  try {
-    return JSON.parse(text) as ValueRanges
-  } catch (cause) {
-    throw new TileworkError('ERR_ARGUMENT', `${ranges} is not JSON.`, { cause })
-  }
+  return readRanges(ranges)
 }
 
 async function printErrors(

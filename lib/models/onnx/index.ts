@@ -32,11 +32,13 @@ export type { Float16Block, ToFloat16Options } from './compress/float16_options.
 export { type ToFloat32Options, toFloat32 } from './compress/float32.js'
 export type { CompressedNode, CompressedTensor, CompressReport } from './compress/report.js'
 export { quantizableValues, quantizeStatic } from './compress/static.js'
-export type {
-  QuantizableOptions,
-  QuantizeStaticOptions,
-  ValueRange,
-  ValueRanges,
+export {
+  checkRange,
+  checkRanges,
+  type QuantizableOptions,
+  type QuantizeStaticOptions,
+  type ValueRange,
+  type ValueRanges,
 } from './compress/static_options.js'
 export { type WeightError, type WeightErrorOptions, weightErrors } from './compress/weight_errors.js'
 export type { QuantizeWeightsOptions } from './compress/weight_options.js'

@@ -27,8 +27,8 @@ export interface QuantizableOptions {
 
 export interface QuantizeStaticOptions extends QuantizableOptions, OpsetOptions {
   /**
-   * Ranges of values, as `calibrate` gives them; those that `quantizableValues` names are needed. The JSON of onnxruntime's
-   * calibration cache is taken, too.
+   * Ranges of values, as `calibrate` and `readRanges` give them; those that `quantizableValues` names are needed. The JSON of
+   * onnxruntime's calibration cache is taken, too.
    */
   readonly ranges: ValueRanges
   /** Element type of activations. Default `uint8`. Types of 16 bits need operator set 21. */
@@ -108,7 +108,8 @@ function checkType(option: string, type: CodeType, allowed: readonly CodeType[])
   if (!allowed.includes(type)) refuse(option, type, `one of ${allowed.join(', ')}`)
 }
 
-function checkRanges(given: unknown): ReadonlyMap<string, ValueRange> {
+/** @throws TileworkError ERR_ARGUMENT */
+export function checkRanges(given: unknown): ReadonlyMap<string, ValueRange> {
   if (typeof given !== 'object' || given === null)
     refuse('ranges', given, 'an object of { min, max } by name')
   const cache = (given as { readonly data?: unknown }).data
@@ -132,8 +133,15 @@ function cachedRange(name: string, entry: unknown): ValueRange {
   return checkRange(name, { min: numberOf('lowest'), max: numberOf('highest') })
 }
 
-function checkRange(name: string, range: unknown): ValueRange {
-  const { min, max } = (range ?? {}) as Record<string, unknown>
+/**
+ * @param range - `{ min, max }`, or `[min, max]` as in the JSON of older versions of onnxruntime
+ * @throws TileworkError ERR_ARGUMENT, with the name
+ */
+export function checkRange(name: string, range: unknown): ValueRange {
+  const { min, max } = (Array.isArray(range) ? { min: range[0], max: range[1] } : (range ?? {})) as Record<
+    string,
+    unknown
+  >
   if (
     typeof min === 'number' &&
     typeof max === 'number' &&
