@@ -219,8 +219,9 @@ function checkSizes(
 }
 
 function checkName(name: string, flags: number, what: string, place: Place, report: Report): void {
-  // Such names are dangerous to programs that unpack the archive; here they are only names.
-  if (name.startsWith('/') || name.split(/[/\\]/).includes('..')) {
+  // Such names are dangerous to programs that unpack the archive; here they are only names. A first `/`, which names of ONNX values
+  // have, is removed by all of them.
+  if (name.split(/[/\\]/).includes('..')) {
     const message = `${what} has a name that leads out of the target folder when it is unpacked.`
     report.deviation('ERR_PATH_ESCAPE', message, place)
   }

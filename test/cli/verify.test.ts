@@ -159,6 +159,18 @@ it('takes values, seeds and sizes of the caller', async () => {
     expect((await run(...flags)).code).toBe(64)
 })
 
+it('takes an npz with names that files cannot have', async () => {
+  const name = '/model.10/x?:0'
+  const made = model()
+  made.graph.rename('x', name)
+  await save(inFolder('named.onnx'), made)
+  await save(inFolder('named.npz'), [tensor(Float32Array.of(1, 2, 3), { shape: [1, 3], name })])
+  const verify = ['--verify', '--verify-inputs', inFolder('named.npz')]
+  const run = await runCli(['edit', inFolder('named.onnx'), ...verify, '-o', inFolder('same.onnx')])
+  expect(run).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('verified y') })
+  expect(shared.fakeRuntime!.feeds[0]![name]!.data).toEqual(Float32Array.of(1, 2, 3))
+})
+
 it('refuses its options without --verify, other models, and a folder without the runtime', async () => {
   const output = inFolder('never.onnx')
   for (const flags of [

@@ -15,7 +15,7 @@ import { checkRange, checkRanges, type ValueRange, type ValueRanges } from '../.
 import { valueText } from '../../value_text.js'
 
 /** Histograms of a large model take some megabytes. */
-const MAX_FILE_BYTES = 2 ** 28
+const MAX_RANGES_BYTES = 2 ** 28
 
 /** The first line of a table that TensorRT itself writes, for example `TRT-8601-EntropyCalibration2`. */
 const TENSORRT_HEAD = /^TRT-/
@@ -46,8 +46,8 @@ export async function readRanges(input: string | URL | Uint8Array): Promise<Valu
 
 async function rangesOf(source: ByteSource): Promise<ReadonlyMap<string, ValueRange>> {
   const { byteLength } = source
-  if (byteLength > MAX_FILE_BYTES)
-    throw new FileFault('ERR_LIMIT', `${byteLength} bytes of ranges; the limit is ${MAX_FILE_BYTES}.`, 0)
+  if (byteLength > MAX_RANGES_BYTES)
+    throw new FileFault('ERR_LIMIT', `${byteLength} bytes of ranges; the limit is ${MAX_RANGES_BYTES}.`, 0)
   const bytes = await source.read(0, byteLength)
   const text = textOf(bytes)
   if (text === undefined) return checked(await fromFlatBuffer(bytes))

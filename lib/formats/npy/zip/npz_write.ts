@@ -202,12 +202,14 @@ function memberNames(tensors: TensorSequence): string[] {
   return names
 }
 
-/** Why a name cannot be a member name: it could not be read back, or a tool would unpack it outside its folder. */
+/**
+ * Why a name cannot be a member name: it could not be read back, or a tool would unpack it outside its folder. Names are no paths
+ * otherwise: numpy takes `/model.10/Conv_output_0` of an ONNX model, too, and tools that unpack remove the first `/`.
+ */
 function nameFault(name: string): string | undefined {
   if (!isWellFormed(name)) return 'is not valid Unicode'
   if (name.includes('\0')) return 'contains NUL'
-  if (name.startsWith('/') || name.includes('\\')) return 'is not a relative path'
-  if (name.split('/').includes('..')) return 'leads out of the target folder'
+  if (name.split(/[/\\]/).includes('..')) return 'leads out of the target folder'
   if (Buffer.byteLength(name) + MEMBER_ENDING.length > MAX_NAME_BYTES) return 'is too long for a member name'
   return undefined
 }
