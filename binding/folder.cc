@@ -25,7 +25,27 @@ uint64_t unsigned_field(const Napi::Object& from, const char* name) {
   return number;
 }
 
+FileIdentity identity_from(const Napi::Object& given) {
+  return {unsigned_field(given, "device"), unsigned_field(given, "inode"),
+          static_cast<int64_t>(unsigned_field(given, "size")),
+          static_cast<int64_t>(unsigned_field(given, "modified"))};
+}
+
 }  // namespace
+
+FolderPlace folder_place(const Napi::Value& value, const char* name) {
+  if (!value.IsArray()) return FolderPlace(path_text(value, name));
+  const auto pair = value.As<Napi::Array>();
+  return FolderPlace(path_text(pair.Get(0u), name), path_text(pair.Get(1u), name));
+}
+
+Napi::Value create_folders(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    const FolderPlace place = folder_place(info[0], "folder");
+    Folder::create_below(place, place.path + "/" + place.inside);
+    return info.Env().Undefined();
+  });
+}
 
 Napi::Object to_javascript(Napi::Env env, const FileIdentity& identity) {
   Napi::Object result = Napi::Object::New(env);
@@ -38,20 +58,19 @@ Napi::Object to_javascript(Napi::Env env, const FileIdentity& identity) {
 
 Napi::Value remove_below(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
-    const Napi::Object given = object(info[2], "identity");
-    const FileIdentity identity{unsigned_field(given, "device"), unsigned_field(given, "inode"),
-                                static_cast<int64_t>(unsigned_field(given, "size")),
-                                static_cast<int64_t>(unsigned_field(given, "modified"))};
+    const std::optional<FileIdentity> identity =
+        info[2].IsUndefined() ? std::nullopt : std::optional(identity_from(object(info[2], "identity")));
     const bool removed =
-        tilework::remove_below(path_text(info[0], "folder"), path_text(info[1], "name"), identity);
+        tilework::remove_below(folder_place(info[0], "folder"), path_text(info[1], "name"), identity);
     return Napi::Boolean::New(info.Env(), removed);
   });
 }
 
 Napi::Value read_own_file(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
-    const std::optional<std::string> content = tilework::read_own_file(
-        path_text(info[0], "path"), static_cast<size_t>(whole_number(info[1], "mostBytes")));
+    const std::optional<std::string> content =
+        tilework::read_own_file(folder_place(info[0], "folder"), path_text(info[1], "name"),
+                                static_cast<size_t>(whole_number(info[2], "mostBytes")));
     if (!content) return info.Env().Undefined();
     return Napi::Buffer<char>::Copy(info.Env(), content->data(), content->size());
   });
@@ -70,7 +89,7 @@ Napi::Value output_paths(const Napi::CallbackInfo& info) {
 Napi::Value try_lock(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     std::unique_ptr<FolderLock> lock;
-    const Lock state = FolderLock::try_take(path_text(info[0], "folder"), lock);
+    const Lock state = FolderLock::try_take(folder_place(info[0], "folder"), lock);
     if (state != Lock::kTaken)
       return Napi::String::New(info.Env(), state == Lock::kBusy ? "busy" : "unknown");
     const auto held = std::make_shared<std::unique_ptr<FolderLock>>(std::move(lock));

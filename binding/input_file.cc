@@ -7,6 +7,7 @@
 #include "arguments.h"
 #include "environment.h"
 #include "external_buffer.h"
+#include "folder.h"
 #include "io/checked_math.h"
 #include "job.h"
 
@@ -108,7 +109,7 @@ Napi::Value InputFileObject::open_below(const Napi::CallbackInfo& info) {
     const InputOptions chosen{options.Get("mapped").ToBoolean(), options.Get("guard").ToBoolean()};
     const HardLinks hard_links = options.Get("isSole").ToBoolean() ? HardLinks::kRefuse : HardLinks::kAllow;
     environment.next_input_file =
-        InputFile::open_below(path_text(info[0], "folder"), path_text(info[1], "name"), hard_links, chosen,
+        InputFile::open_below(folder_place(info[0], "folder"), path_text(info[1], "name"), hard_links, chosen,
                               environment.live_mappings);
     return environment.input_file_class.New({});
   });

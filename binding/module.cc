@@ -137,6 +137,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("createOutputBelow",
               Napi::Function::New<OutputFileObject::create_below>(env, "createOutputBelow"));
   exports.Set("outputPaths", Napi::Function::New<output_paths>(env, "outputPaths"));
+  exports.Set("createFolders", Napi::Function::New<create_folders>(env, "createFolders"));
   exports.Set("removeBelow", Napi::Function::New<remove_below>(env, "removeBelow"));
   exports.Set("readOwnFile", Napi::Function::New<read_own_file>(env, "readOwnFile"));
   exports.Set("tryLock", Napi::Function::New<try_lock>(env, "tryLock"));

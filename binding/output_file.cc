@@ -90,6 +90,13 @@ class CommitJob : public AsyncJob {
   std::shared_ptr<OutputFile> file_;
 };
 
+tilework::Target target_of(const std::string& name) {
+  if (name == "any") return tilework::Target::kAny;
+  if (name == "new") return tilework::Target::kNew;
+  if (name == "own") return tilework::Target::kOwn;
+  throw Error(ErrorCode::kArgument, "'target' must be 'any', 'new' or 'own'.");
+}
+
 // Type tag of our instances, so that an argument can be unwrapped safely.
 constexpr napi_type_tag kOutputFileTag = {0x3e8a74b1c90f4d52, 0xb05d6c29f1e8a347};
 
@@ -127,10 +134,10 @@ Napi::Value OutputFileObject::create(const Napi::CallbackInfo& info) {
 Napi::Value OutputFileObject::create_below(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     Environment& environment = Environment::of(info.Env());
-    const std::string folder = path_text(info[0], "folder");
+    const FolderPlace folder = folder_place(info[0], "folder");
     const std::string name = path_text(info[1], "name");
     const int64_t byte_length = whole_number(info[2], "byteLength");
-    const auto target = info[3].ToBoolean() ? tilework::Target::kNew : tilework::Target::kAny;
+    const auto target = target_of(string(info[3], "target"));
     environment.next_output_file = OutputFile::create_below(folder, name, target, byte_length);
     return environment.output_file_class.New({});
   });

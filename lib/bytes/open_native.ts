@@ -1,15 +1,19 @@
-/** Opens files through the addon, after a check by Node's permission model. */
-import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+/** Opens files through the addon, after a check by Node's permission model; in a job of a queue, below the roots of its worker. */
+import { existsSync, mkdirSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
 import { hasPermissions, requirePermission } from '../native/permission.js'
 import type {
   NativeFileIdentity,
+  NativeFolder,
   NativeInputFile,
   NativeInputOptions,
+  NativeLock,
   NativeOutputFile,
+  NativeTarget,
 } from '../native/types.js'
+import { type PlaceBelow, placeBelow } from './confinement.js'
 import { systemError } from './system_error.js'
 
 /** A file that another file names. No link leads out of the folder. */
@@ -31,9 +35,30 @@ export function openNativeFile(file: string | FileBelow, options: NativeInputOpt
   const addon = native()
   requirePermission('fs.read', path)
   return systemError.wrap(path, () => {
-    if (typeof file === 'string') return addon.openInput(path, options)
-    return addon.openInputBelow(file.folder, file.name, { ...options, isSole: file.isSole })
+    if (typeof file !== 'string') {
+      return addon.openInputBelow(folderAt(file.folder), file.name, { ...options, isSole: file.isSole })
+    }
+    const place = placeBelow(path)
+    if (!place) return addon.openInput(path, options)
+    return below(place, path, () => addon.openInputBelow(place.root, place.name, { ...options, ...place }))
   })
+}
+
+/** A folder for the addon: in a job of a queue, below a root of its worker. */
+function folderAt(folder: string): NativeFolder {
+  const place = placeBelow(folder)
+  return place ? [place.root, place.name] : folder
+}
+
+/** Opens a file of a job, whose path had no links when it was checked. */
+function below<T>({ root }: PlaceBelow, path: string, open: () => T): T {
+  try {
+    return open()
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_PATH_ESCAPE') throw cause
+    const message = `${path} leads out of the root ${root} of this worker: by a link, or by a second name (hard link), which the option hardLinks of the worker allows.`
+    throw new TileworkError('ERR_PATH_ESCAPE', message, { path, cause })
+  }
 }
 
 /**
@@ -42,16 +67,39 @@ export function openNativeFile(file: string | FileBelow, options: NativeInputOpt
  * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_PERMISSION, ERR_NATIVE_LOAD
  */
 export function openOutput(path: string, byteLength: number): NativeOutputFile {
-  return createOutput(path, () => native().createOutput(path, byteLength))
+  return createOutput(path, () => {
+    const place = placeBelow(path)
+    if (!place) return native().createOutput(path, byteLength)
+    return below(place, path, () => native().createOutputBelow(place.root, place.name, byteLength, 'any'))
+  })
 }
 
-/** As `openOutput`, for a file that another file names. With `isNew` the commit fails if the file exists. @throws TileworkError also ERR_PATH_ESCAPE */
+/** As `openOutput`, for a file that another file names. @throws TileworkError also ERR_PATH_ESCAPE */
 export function openOutputBelow(
   { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
   byteLength: number,
-  isNew: boolean,
+  target: NativeTarget,
 ): NativeOutputFile {
-  return createOutput(join(folder, name), () => native().createOutputBelow(folder, name, byteLength, isNew))
+  return createOutput(join(folder, name), () =>
+    native().createOutputBelow(folderAt(folder), name, byteLength, target),
+  )
+}
+
+/** Creates a folder and those above it. @throws TileworkError ERR_IO, ERR_PERMISSION, ERR_PATH_ESCAPE */
+export function createFolders(folder: string): void {
+  systemError.wrap(folder, () => {
+    const place = placeBelow(folder)
+    if (!place) mkdirSync(folder, { recursive: true })
+    else {
+      requirePermission('fs.write', folder)
+      native().createFolders([place.root, place.name])
+    }
+  })
+}
+
+/** Takes the lock of a folder if it is free. `unknown` where it has no locks. */
+export function tryLockFolder(folder: string): NativeLock | 'busy' | 'unknown' {
+  return native().tryLock(folderAt(folder))
 }
 
 function createOutput(path: string, create: () => NativeOutputFile): NativeOutputFile {
@@ -85,15 +133,15 @@ function requireTemporaries(path: string): void {
 /** The content of a file that only the current user can write. @throws TileworkError ERR_PERMISSION */
 export function readOwnFile(path: string, mostBytes: number): Uint8Array | undefined {
   requirePermission('fs.read', path)
-  return native().readOwnFile(path, mostBytes)
+  return native().readOwnFile(folderAt(dirname(path)), basename(path), mostBytes)
 }
 
-/** Removes a file if it still has this identity. @throws TileworkError ERR_IO, ERR_PERMISSION */
+/** Removes a file, with an identity only if it still has this one. @throws TileworkError ERR_IO, ERR_PERMISSION, ERR_PATH_ESCAPE */
 export function removeBelow(
   { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
-  identity: NativeFileIdentity,
+  identity?: NativeFileIdentity,
 ): void {
   const path = join(folder, name)
   requirePermission('fs.write', path)
-  systemError.wrap(path, () => native().removeBelow(folder, name, identity))
+  systemError.wrap(path, () => native().removeBelow(folderAt(folder), name, identity))
 }

@@ -5,6 +5,7 @@
 import { realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { TileworkError } from '../errors.js'
+import { outsideRoots } from './confinement.js'
 import { type OpenSourceOptions, openSource, openSourceBelow } from './open_source.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
@@ -37,7 +38,7 @@ export async function openSibling(
 ): Promise<ByteSource> {
   checkSiblingName(name)
   const folder = dirname(path)
-  if (symlinks === 'follow') return openSource(join(folder, name), options)
+  if (symlinks === 'follow') return outsideRoots(() => openSource(join(folder, name), options))
   return openSourceBelow({ folder, name, isSole: hardLinks === 'refuse' }, options)
 }
 

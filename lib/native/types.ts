@@ -563,6 +563,15 @@ export interface NativeImagePlan {
   ): void
 }
 
+/** The path of a folder; or such a path and a relative one below it, out of which no link leads. */
+export type NativeFolder = string | readonly [root: string, inside: string]
+
+/**
+ * What an output may replace: `any` file, or none (`new`: the commit throws EEXIST where the name is taken by then). `own` replaces
+ * any file and takes over none of its attributes: only this user may use it.
+ */
+export type NativeTarget = 'any' | 'new' | 'own'
+
 /** What the addon exports. */
 export interface NativeAddon {
   /**
@@ -575,7 +584,7 @@ export interface NativeAddon {
    * With `isSole` neither does a hard link; ERR_FILE_CHANGED where the name changes too often to tell.
    */
   openInputBelow(
-    folder: string,
+    folder: NativeFolder,
     name: string,
     options: NativeInputOptions & { readonly isSole: boolean },
   ): NativeInputFile
@@ -678,20 +687,26 @@ export interface NativeAddon {
   createOutput(path: string, byteLength: number): NativeOutputFile
   /**
    * As `createOutput`, for a relative name. Throws ERR_PATH_ESCAPE as `openInputBelow`. A link of that name is itself replaced.
-   * With `isNew` the commit throws EEXIST where the name is taken by then.
    */
-  createOutputBelow(folder: string, name: string, byteLength: number, isNew: boolean): NativeOutputFile
+  createOutputBelow(
+    folder: NativeFolder,
+    name: string,
+    byteLength: number,
+    target: NativeTarget,
+  ): NativeOutputFile
+  /** Creates the folders of the second path that do not exist. Throws ERR_PATH_ESCAPE. */
+  createFolders(folder: NativeFolder): void
   /** All paths that `createOutput` may create or replace: the file that links lead to first, then temporary files. */
   outputPaths(path: string): readonly string[]
-  /** Removes a file below a folder if it is still this one, regular and without further names. */
-  removeBelow(folder: string, name: string, identity: NativeFileIdentity): boolean
+  /** Removes a file below a folder if it is regular, without further names and, with an identity, still this one. */
+  removeBelow(folder: NativeFolder, name: string, identity: NativeFileIdentity | undefined): boolean
   /**
    * The content of a regular file of this user with a single name, which nobody else may write to; undefined for any other, for
    * one of more than `mostBytes`, and where it cannot be read. A link is not followed.
    */
-  readOwnFile(path: string, mostBytes: number): Uint8Array | undefined
+  readOwnFile(folder: NativeFolder, name: string, mostBytes: number): Uint8Array | undefined
   /** Takes the lock of a folder if it is free. `unknown` where the folder or its file system has no locks. */
-  tryLock(folder: string): NativeLock | 'busy' | 'unknown'
+  tryLock(folder: NativeFolder): NativeLock | 'busy' | 'unknown'
   /** Threads of the addon's pool: from CPU affinity and cgroup quota, or TILEWORK_THREADS, or `setThreads`. */
   threads(): number
   setThreads(count: number): void

@@ -38,7 +38,15 @@ import {
   formatOfModel,
   writeOptionNames,
 } from './registry.js'
-import { FILE_FLAGS, type Saveable, type SaveOptions, save, saveOptionNames } from './save.js'
+import {
+  checkMaxOutputBytes,
+  FILE_FLAGS,
+  type Saveable,
+  type SaveOptions,
+  SERIALIZE_NAMES,
+  save,
+  saveOptionNames,
+} from './save.js'
 import { selectTensors } from './select_tensors.js'
 import { summarizeTensors, type TensorSummary } from './tensor_summary.js'
 import { type UndoConversion, undoConversions } from './undo.js'
@@ -122,9 +130,7 @@ const TENSOR_OPTIONS = {
 /** Names of all options of a conversion. */
 export function convertOptionNames(): string[] {
   const own = [
-    'format',
-    'signal',
-    'onProgress',
+    ...SERIALIZE_NAMES,
     ...saveOptionNames(),
     'open',
     'weightsOnly',
@@ -183,6 +189,7 @@ export function readConvertOptions<Options extends ConvertOptions>(
   readInput('The tensor options', () => checkTensorChanges(options))
   if (options.format !== undefined) formatByName(options.format)
   checkFlags(options, ['weightsOnly', 'countLosses', ...FILE_FLAGS])
+  checkMaxOutputBytes(options)
   if (options.quantizeTo !== undefined) {
     readInput('quantizeTo', () => checkValueQuantization(options.quantizeTo!))
     const other = (['dtype', 'quantize', 'layout', 'fromLayout'] as const).find(
@@ -498,7 +505,7 @@ async function write(
 ): Promise<number> {
   let byteLength = 0
   const saveOptions = Object.fromEntries(
-    [...writeOptionNames(), ...saveOptionNames(), 'signal'].flatMap((name) => {
+    [...writeOptionNames(), ...saveOptionNames(), 'signal', 'maxOutputBytes'].flatMap((name) => {
       const value = (options as Record<string, unknown>)[name]
       return value === undefined ? [] : [[name, value]]
     }),

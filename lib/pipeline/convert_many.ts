@@ -351,6 +351,7 @@ function settingsOf(options: CheckedManyOptions): object {
     remote,
     overwrite,
     replaceGraph,
+    maxOutputBytes,
     ...rest
   } = options
   const { onFile, onProgress, onDamagedManifest, layout, fromLayout, dtype, quantize, ...settings } = rest

@@ -5,8 +5,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
+import { tryLockFolder } from '../bytes/open_native.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
-import { native } from '../native/addon.js'
 import type { NativeLock } from '../native/types.js'
 
 /** Pause before the first retry to get the lock; the pause doubles. */
@@ -67,7 +67,7 @@ function keyOf(folder: string): string | undefined {
 /** Locks the folder; undefined where locks are not supported. */
 async function lock(folder: string, signal: AbortSignal | undefined): Promise<NativeLock | undefined> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-    const state = native().tryLock(folder)
+    const state = tryLockFolder(folder)
     if (state === 'unknown') return undefined
     if (state !== 'busy') return state
     // Jitter, so that processes do not retry in lockstep.

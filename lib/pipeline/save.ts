@@ -69,6 +69,11 @@ export type SerializeOptions = {
   readonly format?: FormatName
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: SaveProgress) => void
+  /**
+   * Bytes of the largest output, with the files beside it: a larger one is ERR_LIMIT before anything is computed, allocated or
+   * sent. Default: no limit.
+   */
+  readonly maxOutputBytes?: number
 } & Partial<WriteOptions>
 
 export type SaveOptions = SerializeOptions & {
@@ -147,21 +152,34 @@ export async function save(
  * @throws TileworkError ERR_ARGUMENT for an unknown option, and for a listener that is not a function
  */
 function readSaveOptions<Options extends SaveOptions>(given: Options, call: string): Options {
-  const own = ['format', 'signal', 'onProgress', ...(call === 'save' ? saveOptionNames() : [])]
+  const own = [...SERIALIZE_NAMES, ...(call === 'save' ? saveOptionNames() : [])]
   const known = [...own, ...writeOptionNames()]
   checkOptions<Record<string, unknown>>(given, call, known)
   const options = readInput(`The options of ${call}`, () => ({ ...given }))
   checkListener(options.onProgress, 'onProgress')
   checkFlags(options, FILE_FLAGS)
+  checkMaxOutputBytes(options)
   return options
 }
 
 /** Options about the files that a save replaces. */
 export const FILE_FLAGS = ['keepOldData', 'overwrite', 'replaceGraph'] as const
 
+/** Names of the options of every call with `SerializeOptions`, besides those of the formats. */
+export const SERIALIZE_NAMES = ['format', 'signal', 'onProgress', 'maxOutputBytes'] as const
+
 /** Names of the options of `save` that other calls with `SerializeOptions` do not have. */
 export function saveOptionNames(): string[] {
   return [...FILE_FLAGS, 'remote']
+}
+
+/** @throws TileworkError ERR_ARGUMENT */
+export function checkMaxOutputBytes({
+  maxOutputBytes: limit,
+}: Pick<SerializeOptions, 'maxOutputBytes'>): void {
+  if (limit === undefined || (typeof limit === 'number' && limit >= 0)) return
+  const message = `maxOutputBytes is ${valueText(limit)}; it must be a number from 0.`
+  throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
@@ -251,7 +269,24 @@ export async function serialize(content: Saveable, given: SerializeOptions = {})
   return bytes
 }
 
+/** @throws TileworkError ERR_LIMIT for a file that would be larger than `maxOutputBytes` */
 async function planFile(
+  content: Saveable,
+  options: SaveOptions,
+  path: string | undefined,
+): Promise<PlannedFile> {
+  const planned = await planContent(content, options, path)
+  const { maxOutputBytes = Number.POSITIVE_INFINITY } = options
+  const byteLength = totalBytes(planned.plan)
+  if (byteLength <= maxOutputBytes) return planned
+  throw new TileworkError(
+    'ERR_LIMIT',
+    `The output would have ${byteLength} bytes; maxOutputBytes allows ${maxOutputBytes}.`,
+    path === undefined ? {} : { path },
+  )
+}
+
+async function planContent(
   content: Saveable,
   options: SaveOptions,
   path: string | undefined,
@@ -343,6 +378,7 @@ function isUnchanged(
     format: _,
     signal,
     onProgress,
+    maxOutputBytes,
     keepOldData,
     overwrite,
     replaceGraph,
@@ -531,7 +567,7 @@ async function writeModel(
       if (siblings.length > 0) await Promise.all([...siblings, main].map(({ sink }) => sink.sync?.()))
       const replaced = options.keepOldData ? [] : (plan.replaced ?? [])
       const created = newFiles(siblings)
-      if (isAlone) writeJournal(path, [...leftovers, ...created, ...replaced])
+      if (isAlone) await writeJournal(path, [...leftovers, ...created, ...replaced])
       // Files that may be unused: after an error it is unknown whether the old or the new model is in place.
       let unused = [...created, ...replaced]
       try {
@@ -540,7 +576,7 @@ async function writeModel(
         unused = [...replaced]
       } finally {
         const isRemoved = await removeUnnamed(path, format, unused)
-        if (isAlone) endJournal(path, isRemoved ? leftovers : [...leftovers, ...unused])
+        if (isAlone) await endJournal(path, isRemoved ? leftovers : [...leftovers, ...unused])
       }
     })
   })

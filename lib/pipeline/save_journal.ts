@@ -3,10 +3,10 @@
  * next save of the same target removes leftover files. Only files that are listed in the journal, or to which the replaced
  * model referred, are ever removed, and only if no file of the folder refers to them.
  */
-import { closeSync, constants, fsyncSync, lstatSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type FileIdentity, type IdentifiedFile, keyOfName } from '../bytes/file_identity.js'
-import { readOwnFile, removeBelow } from '../bytes/open_native.js'
+import { openOutputBelow, readOwnFile, removeBelow } from '../bytes/open_native.js'
 import { checkSiblingName } from '../bytes/sibling.js'
 import type { FormatEntry } from '../formats/format.js'
 import { keysNamedIn, namesAt } from '../formats/named_files.js'
@@ -20,6 +20,10 @@ function journalOf(path: string): string {
   return join(dirname(path), `.${basename(path)}${SUFFIX}`)
 }
 
+function placeOfJournal(path: string): { readonly folder: string; readonly name: string } {
+  return { folder: dirname(path), name: basename(journalOf(path)) }
+}
+
 /** True if a save of this target was killed or is running. */
 export function hasJournal(path: string): boolean {
   try {
@@ -30,28 +34,24 @@ export function hasJournal(path: string): boolean {
 }
 
 /** Writes the journal of `path`. If it cannot be written, files are left over after a kill. */
-export function writeJournal(path: string, files: readonly IdentifiedFile[]): void {
+export async function writeJournal(path: string, files: readonly IdentifiedFile[]): Promise<void> {
   if (files.length === 0) return
-  const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants
+  const content = Buffer.from(JSON.stringify({ files: files.map(toJson) }))
   try {
-    const descriptor = openSync(journalOf(path), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600)
-    try {
-      writeFileSync(descriptor, JSON.stringify({ files: files.map(toJson) }))
-      fsyncSync(descriptor)
-    } finally {
-      closeSync(descriptor)
-    }
+    const journal = openOutputBelow(placeOfJournal(path), content.byteLength, 'own')
+    await journal.write(content, 0)
+    await journal.commit()
   } catch {
     // The folder is not writable, or the name is too long.
   }
 }
 
 /** Removes the journal, or reduces it to `leftovers`, files that may still be in use. */
-export function endJournal(path: string, leftovers: readonly IdentifiedFile[]): void {
-  if (leftovers.length > 0) writeJournal(path, leftovers)
+export async function endJournal(path: string, leftovers: readonly IdentifiedFile[]): Promise<void> {
+  if (leftovers.length > 0) await writeJournal(path, leftovers)
   else {
     try {
-      unlinkSync(journalOf(path))
+      removeBelow(placeOfJournal(path))
     } catch {
       // The journal is gone already, or was never written.
     }
@@ -63,7 +63,7 @@ export async function removeLeftovers(path: string, entry: FormatEntry): Promise
   if (!hasJournal(path)) return []
   const files = readJournal(path)
   const leftovers = (await removeUnnamed(path, entry, files)) ? [] : files
-  endJournal(path, leftovers)
+  await endJournal(path, leftovers)
   return leftovers
 }
 

@@ -54,7 +54,7 @@ export interface SiblingSink extends Sink {
  */
 export function siblingSink(folder: string, name: string, { byteLength, isNew }: OutputOptions): SiblingSink {
   const path = join(folder, name)
-  const output = openOutputBelow({ folder, name }, byteLength, isNew)
+  const output = openOutputBelow({ folder, name }, byteLength, isNew ? 'new' : 'any')
   return {
     ...outputSink(path, output),
     identity: () => systemError.wrap(path, () => output.identity()),

@@ -1,11 +1,12 @@
 /** What a worker may read and write: only the folders and URLs that its operator has named, whatever a job requests. */
 import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
+import { isInside } from '../bytes/confinement.js'
 import { isUrl, remoteUrl } from '../bytes/remote/schemes.js'
 import { urlLabel } from '../bytes/remote/url_scheme.js'
 import { systemError } from '../bytes/system_error.js'
 import { TileworkError } from '../errors.js'
-import { isInside, RealPaths } from '../pipeline/many/real_paths.js'
+import { RealPaths } from '../pipeline/many/real_paths.js'
 import { valueText } from '../value_text.js'
 
 export interface ScopeOptions {
@@ -19,13 +20,14 @@ export interface ScopeOptions {
 const ENCODED_SEPARATOR = /%(2f|5c|2e)/i
 
 export class Scope {
-  readonly #folders: readonly string[]
+  /** The roots that are folders: real paths. */
+  readonly folders: readonly string[]
   readonly #prefixes: readonly string[]
   readonly #schemes: ReadonlySet<string>
 
   /** @throws TileworkError ERR_ARGUMENT, ERR_IO */
   constructor({ roots, schemes }: ScopeOptions) {
-    this.#folders = roots.filter((root) => !isUrl(root)).map(realFolder)
+    this.folders = roots.filter((root) => !isUrl(root)).map(realFolder)
     this.#prefixes = roots.filter(isUrl).map(urlPrefix)
     this.#schemes = new Set(schemes.map(checkedScheme))
     if (roots.length + schemes.length > 0) return
@@ -47,14 +49,14 @@ export class Scope {
   /**
    * The path or URL to which an output of a job is written.
    *
-   * @throws TileworkError ERR_PATH_ESCAPE
+   * @throws TileworkError ERR_PATH_ESCAPE; ERR_IO where the path cannot be that of a file
    */
   output(name: string): string {
     if (isUrl(name)) return this.#url(name)
     const real = this.#path(name)
     // Links are resolved by now, so a path that is still a link has no target.
-    if (lstatSync(real, { throwIfNoEntry: false })?.isSymbolicLink())
-      throw escapes(name, 'is a link without a target')
+    const status = systemError.wrap(real, () => lstatSync(real, { throwIfNoEntry: false }))
+    if (status?.isSymbolicLink()) throw escapes(name, 'is a link without a target')
     return real
   }
 
@@ -66,7 +68,7 @@ export class Scope {
   #path(name: string): string {
     if (!isAbsolute(name)) throw escapes(name, 'is not an absolute path')
     const { real } = new RealPaths().locate(name)
-    if (this.#folders.some((folder) => real !== folder && isInside(real, folder))) return real
+    if (this.folders.some((folder) => real !== folder && isInside(real, folder))) return real
     throw escapes(name, 'lies outside the roots of this worker')
   }
 

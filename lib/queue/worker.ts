@@ -9,13 +9,12 @@ import type { Worker as BullWorker, Job } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { whenAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import { convertFile } from '../pipeline/convert.js'
 import { isFields } from '../pipeline/many/manifest_line.js'
 import type { FilePair } from '../pipeline/many/output_paths.js'
-import { publicName, stateAt } from '../pipeline/many/remote_files.js'
-import { convertPair, type Finished, isAbort } from '../pipeline/many/run_pairs.js'
-import { open } from '../pipeline/open.js'
+import { publicName } from '../pipeline/many/remote_files.js'
+import { isAbort } from '../pipeline/many/run_pairs.js'
 import { Connections, loadBullMq } from './connection.js'
+import { convertJob, pairOfJob } from './convert_job.js'
 import { JOB_NAME, type JobData, readJob } from './job_data.js'
 import { jobPolicy } from './job_policy.js'
 import {
@@ -169,7 +168,7 @@ class FileWorker implements QueueWorker {
     let pair: FilePair
     try {
       data = this.#readJob(job)
-      pair = this.#pairOf(data)
+      pair = pairOfJob(data, this.#options)
     } catch (error) {
       const input = isFields(job.data) ? shownName(String(job.data.input)) : ''
       const settings = isFields(job.data) ? job.data.settings : undefined
@@ -182,7 +181,12 @@ class FileWorker implements QueueWorker {
       if (isSuspect) await this.#countDeath(job, data, started)
       const waitedMs = Math.max(0, Date.now() - job.timestamp)
       this.#emit({ kind: 'started', input: shownName(data.input), waitedMs })
-      return this.#convert(job, data, pair)
+      return convertJob(data, pair, {
+        ...this.#options,
+        folders: this.#folders,
+        signal: this.#abort.signal,
+        onProgress: this.#reporter(job),
+      })
     })
     const { outcome } = finished ?? {}
     if (finished && outcome?.status === 'written') {
@@ -206,59 +210,6 @@ class FileWorker implements QueueWorker {
   #readJob(job: Job): JobData {
     if (job.name === JOB_NAME) return readJob(job.data)
     throw new TileworkError('ERR_ARGUMENT', `The name of the job must be "${JOB_NAME}".`)
-  }
-
-  #pairOf({ input, output }: JobData): FilePair {
-    const { scope } = this.#options
-    return { input: scope.input(input), output: scope.output(output), byteLength: 0 }
-  }
-
-  async #convert(job: Job, data: JobData, pair: FilePair): Promise<Finished> {
-    const { open: readOptions, remote, maxOutputBytes, scope } = this.#options
-    // Aborts only this file where its output is too large.
-    const own = new AbortController()
-    const { signal } = own
-    let isTooLarge = false
-    const unsubscribe = whenAborted(this.#abort.signal, () => own.abort(this.#abort.signal.reason))
-    const remoteOf = (name: string) => ({
-      ...remote,
-      signal,
-      ...(scope.isForeignHost(name) && { addresses: 'public' as const }),
-    })
-    const report = this.#reporter(job)
-    const finished = await convertPair(
-      pair,
-      {
-        finished: { get: () => undefined },
-        settings: data.settings,
-        signal,
-        stateOf: (path) => stateAt(path, remoteOf(path)),
-        open: (path) => open(path, { ...readOptions, ...data.options.open, remote: remoteOf(path) }),
-        convert: async (file, { output }) => {
-          const { open: _, ...options } = data.options
-          const onProgress = (state: { readonly bytesDone: number; readonly bytesTotal: number }): void => {
-            isTooLarge = state.bytesTotal > maxOutputBytes
-            if (isTooLarge) own.abort()
-            report(state)
-          }
-          try {
-            return await convertFile(file, output, {
-              ...options,
-              signal,
-              remote: remoteOf(output),
-              onProgress,
-            })
-          } catch (error) {
-            if (!isTooLarge) throw error
-            const message = `The output is larger than ${maxOutputBytes} bytes, the limit of this worker.`
-            throw new TileworkError('ERR_LIMIT', message, { cause: error })
-          }
-        },
-      },
-      this.#folders,
-    )
-    unsubscribe()
-    return finished
   }
 
   /** Reports the progress of long conversions, once a second at most to limit the load on Redis. */

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "io/file_handle.h"
 
 namespace tilework {
+
+struct FolderPlace;
 
 // The number of an inode alone may be given to the next file that is made.
 struct FileIdentity {
@@ -22,8 +25,9 @@ struct FileIdentity {
 // Errors: a system error that names `path`.
 FileIdentity identity_of(FileHandle descriptor, const std::string& path);
 
-// Removes `name` below `folder` if it is that file, a regular one without further names. Returns whether it
-// was removed. Errors: a system error.
-bool remove_below(const std::string& folder, const std::string& name, const FileIdentity& identity);
+// Removes `name` below `folder` if it is a regular file without further names and, with an identity, that
+// file. Returns whether it was removed. Errors: a system error, ERR_PATH_ESCAPE for the place of the folder.
+bool remove_below(const FolderPlace& folder, const std::string& name,
+                  const std::optional<FileIdentity>& identity);
 
 }  // namespace tilework

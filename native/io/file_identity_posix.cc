@@ -37,8 +37,9 @@ FileIdentity identity_of(int descriptor, const std::string& path) {
   return identity_from(status);
 }
 
-bool remove_below(const std::string& folder, const std::string& name, const FileIdentity& identity) {
-  const std::string path = folder + "/" + name;
+bool remove_below(const FolderPlace& folder, const std::string& name,
+                  const std::optional<FileIdentity>& identity) {
+  const std::string path = folder.path_of(name);
   const auto below = Folder::open(folder, path)->folder_below(folder_of(name));
   if (below == nullptr) {
     expect_absent(path);
@@ -50,7 +51,8 @@ bool remove_below(const std::string& folder, const std::string& name, const File
     expect_absent(path);
     return false;
   }
-  if (!S_ISREG(status.st_mode) || status.st_nlink != 1 || identity_from(status) != identity) return false;
+  if (!S_ISREG(status.st_mode) || status.st_nlink != 1) return false;
+  if (identity && identity_from(status) != *identity) return false;
   if (unlinkat(below->descriptor(), last.c_str(), 0) != 0) throw system_error(errno, "unlink", path);
   return true;
 }

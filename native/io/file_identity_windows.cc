@@ -17,8 +17,9 @@ FileIdentity identity_of(FileHandle descriptor, const std::string& path) {
       windows::nanoseconds_of(information.ftLastWriteTime)};
 }
 
-bool remove_below(const std::string& folder, const std::string& name, const FileIdentity& identity) {
-  const std::string path = folder + "/" + name;
+bool remove_below(const FolderPlace& folder, const std::string& name,
+                  const std::optional<FileIdentity>& identity) {
+  const std::string path = folder.path_of(name);
   const auto below = Folder::open(folder, path)->folder_below(folder_of(name));
   if (below == nullptr || windows::is_forbidden_name(name_of_path(name))) return false;
   // FILE_NON_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT: neither a folder nor what a link leads to.
@@ -28,7 +29,8 @@ bool remove_below(const std::string& folder, const std::string& name, const File
       windows::open_at(below->descriptor(), windows::to_wide(name_of_path(name)), opening));
   if (file.get() == kNoFile) return false;
   const BY_HANDLE_FILE_INFORMATION information = windows::information_of(file.get(), path);
-  if (information.nNumberOfLinks != 1 || identity_of(file.get(), path) != identity) return false;
+  if (information.nNumberOfLinks != 1) return false;
+  if (identity && identity_of(file.get(), path) != *identity) return false;
   if (const DWORD error = windows::remove_name(file.get()); error != 0)
     throw system_error(windows::errno_of(error), "unlink", path);
   return true;

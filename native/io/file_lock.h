@@ -5,6 +5,7 @@
 #include <string>
 
 #include "io/file_handle.h"
+#include "io/folder.h"
 
 namespace tilework {
 
@@ -19,7 +20,7 @@ Lock try_lock(int descriptor);
 class FolderLock {
  public:
   // Takes the lock if it is free: `lock` holds it then. Unknown where the folder or its file system has none.
-  static Lock try_take(const std::string& folder, std::unique_ptr<FolderLock>& lock);
+  static Lock try_take(const FolderPlace& folder, std::unique_ptr<FolderLock>& lock);
   ~FolderLock() { close_file(handle_); }
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

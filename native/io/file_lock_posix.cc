@@ -3,6 +3,7 @@
 
 #include <cerrno>
 
+#include "error.h"
 #include "io/file_lock.h"
 
 namespace tilework {
@@ -15,8 +16,15 @@ Lock try_lock(int descriptor) {
   return Lock::kTaken;
 }
 
-Lock FolderLock::try_take(const std::string& folder, std::unique_ptr<FolderLock>& lock) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+Lock FolderLock::try_take(const FolderPlace& folder, std::unique_ptr<FolderLock>& lock) {
+  int descriptor = -1;
+  try {
+    // A lock needs a descriptor of its own, and one that can be read.
+    descriptor =
+        openat(Folder::open(folder, folder.path)->descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  } catch (const Error&) {
+    return Lock::kUnknown;
+  }
   if (descriptor < 0) return Lock::kUnknown;
   std::unique_ptr<FolderLock> opened(new FolderLock(descriptor));
   const Lock state = try_lock(descriptor);

@@ -10,10 +10,10 @@ namespace tilework {
 
 // Folders have no locks, so the lock is a named object, which lives as long as somebody has it open. Nobody
 // waits for it, and it has no owner: a mutex would belong to a thread.
-Lock FolderLock::try_take(const std::string& folder, std::unique_ptr<FolderLock>& lock) {
+Lock FolderLock::try_take(const FolderPlace& folder, std::unique_ptr<FolderLock>& lock) {
   FileIdentity identity;
   try {
-    identity = identity_of(Folder::open(folder, folder)->descriptor(), folder);
+    identity = identity_of(Folder::open(folder, folder.path)->descriptor(), folder.path);
   } catch (const Error&) {
     return Lock::kUnknown;
   }

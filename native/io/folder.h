@@ -11,11 +11,29 @@
 
 namespace tilework {
 
+// Where a folder lies: at `path`, or at `inside`, a relative path, below the folder at `path`, out of which
+// no link leads then.
+struct FolderPlace {
+  FolderPlace(std::string at) : path(std::move(at)) {}
+  FolderPlace(std::string at, std::string below) : path(std::move(at)), inside(std::move(below)) {}
+
+  // The path of a file in the folder, for messages.
+  std::string path_of(const std::string& name) const {
+    return path + "/" + (inside == "." ? "" : inside + "/") + name;
+  }
+
+  std::string path;
+  std::string inside = ".";
+};
+
 // An open folder. It stays the same one when its path is renamed or replaced.
 class Folder {
  public:
-  // Errors: a system error that names `asked`.
-  static std::shared_ptr<Folder> open(const std::string& path, const std::string& asked);
+  // Errors: a system error that names `asked`; ERR_PATH_ESCAPE for a place that leads out of its first
+  // folder.
+  static std::shared_ptr<Folder> open(const FolderPlace& place, const std::string& asked);
+  // Creates the folders of `place.inside` that do not exist. Errors: as `open`.
+  static void create_below(const FolderPlace& place, const std::string& asked);
   // A folder below this one: `name` is relative, and "." is this folder. Null with errno as for `open_below`.
   std::shared_ptr<Folder> folder_below(const std::string& name) const;
   ~Folder();
@@ -39,7 +57,10 @@ class Folder {
   void sync(const std::string& asked) const;
 
  private:
+  static std::shared_ptr<Folder> open_path(const std::string& path, const std::string& asked);
   static std::shared_ptr<Folder> shared(FileHandle descriptor, const std::string& path);
+  // False with errno; a folder that exists is no failure.
+  bool create_folder(const std::string& name) const;
   Folder(FileHandle descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
 
   FileHandle descriptor_;

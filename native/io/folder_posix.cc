@@ -152,7 +152,7 @@ std::shared_ptr<Folder> Folder::shared(int descriptor, const std::string& path) 
   return folder;
 }
 
-std::shared_ptr<Folder> Folder::open(const std::string& path, const std::string& asked) {
+std::shared_ptr<Folder> Folder::open_path(const std::string& path, const std::string& asked) {
   int descriptor = -1;
   do {
     descriptor = ::open(path.c_str(), kFolderFlags);
@@ -165,6 +165,10 @@ std::shared_ptr<Folder> Folder::folder_below(const std::string& name) const {
   const int descriptor = open_below(name, kFolderFlags);
   if (descriptor < 0) return nullptr;
   return shared(descriptor, path_ + "/" + name);
+}
+
+bool Folder::create_folder(const std::string& name) const {
+  return mkdirat(descriptor_, name.c_str(), 0777) == 0 || errno == EEXIST;
 }
 
 Folder::~Folder() { close(descriptor_); }

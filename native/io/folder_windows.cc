@@ -80,7 +80,7 @@ std::shared_ptr<Folder> Folder::shared(FileHandle descriptor, const std::string&
   return std::shared_ptr<Folder>(new Folder(descriptor, path));
 }
 
-std::shared_ptr<Folder> Folder::open(const std::string& path, const std::string& asked) {
+std::shared_ptr<Folder> Folder::open_path(const std::string& path, const std::string& asked) {
   const HANDLE handle = CreateFileW(windows::full_path(path).c_str(), kFolderAccess, windows::kShareAll,
                                     nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
   if (handle == INVALID_HANDLE_VALUE) throw system_error(windows::last_errno(), "open", asked);
@@ -94,6 +94,14 @@ std::shared_ptr<Folder> Folder::folder_below(const std::string& name) const {
   if (opened.get() == kNoFile) return nullptr;
   if (!is_folder(opened.get())) return errno = ENOTDIR, nullptr;
   return shared(opened.release(), path_ + "/" + name);
+}
+
+bool Folder::create_folder(const std::string& name) const {
+  if (windows::is_forbidden_name(name)) return errno = EINVAL, false;
+  // FILE_OPEN_IF, FILE_DIRECTORY_FILE
+  const windows::Opening opening{.access = kFolderAccess, .disposition = 3, .options = 1};
+  const OpenHandle opened(windows::open_at(descriptor_, windows::to_wide(name), opening));
+  return opened.get() != kNoFile;
 }
 
 Folder::~Folder() { close_file(descriptor_); }

@@ -15,6 +15,7 @@
 namespace tilework {
 
 class Folder;
+struct FolderPlace;
 
 // Changes when someone writes to the file. The status change time is not part of it: renaming a file or
 // changing its mode moves that time without touching the bytes.
@@ -46,7 +47,7 @@ class InputFile {
   // Opens `name` below a folder. What is checked is what is open: neither a link that appears meanwhile nor a
   // folder that is replaced leads outside. Errors: as `open`, ERR_PATH_ESCAPE, ERR_FILE_CHANGED where the
   // name keeps changing.
-  static std::shared_ptr<InputFile> open_below(const std::string& folder, const std::string& name,
+  static std::shared_ptr<InputFile> open_below(const FolderPlace& folder, const std::string& name,
                                                HardLinks hard_links, InputOptions options, LiveCount live);
 
   // The open file whose mapping contains all of [data, data + size), or null. A job that receives such memory

@@ -93,9 +93,9 @@ std::shared_ptr<InputFile> InputFile::open(const std::string& path, InputOptions
   return from_descriptor(descriptor, path, options, std::move(live));
 }
 
-std::shared_ptr<InputFile> InputFile::open_below(const std::string& folder, const std::string& name,
+std::shared_ptr<InputFile> InputFile::open_below(const FolderPlace& folder, const std::string& name,
                                                  HardLinks hard_links, InputOptions options, LiveCount live) {
-  const std::string path = folder + "/" + name;
+  const std::string path = folder.path_of(name);
   const std::shared_ptr<Folder> opened = Folder::open(folder, path);
   for (int tries = 0; tries < kMaxSizeTries; ++tries) {
     const int descriptor = opened->open_below(name, kOpenFlags);

@@ -33,9 +33,9 @@ std::shared_ptr<InputFile> InputFile::open(const std::string& path, InputOptions
   return from_descriptor(windows::file_of(handle), path, options, std::move(live));
 }
 
-std::shared_ptr<InputFile> InputFile::open_below(const std::string& folder, const std::string& name,
+std::shared_ptr<InputFile> InputFile::open_below(const FolderPlace& folder, const std::string& name,
                                                  HardLinks hard_links, InputOptions options, LiveCount live) {
-  const std::string path = folder + "/" + name;
+  const std::string path = folder.path_of(name);
   const std::shared_ptr<Folder> opened = Folder::open(folder, path);
   const FileHandle descriptor = opened->open_below(name, static_cast<int>(kReadAccess));
   if (descriptor == kNoFile && errno == EXDEV) {

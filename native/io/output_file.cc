@@ -29,9 +29,9 @@ std::vector<std::string> OutputFile::paths_of(const std::string& path) {
   return paths;
 }
 
-std::shared_ptr<OutputFile> OutputFile::create_below(const std::string& folder, const std::string& name,
+std::shared_ptr<OutputFile> OutputFile::create_below(const FolderPlace& folder, const std::string& name,
                                                      Target target, int64_t byte_length) {
-  const std::string path = folder + "/" + name;
+  const std::string path = folder.path_of(name);
   const auto below = Folder::open(folder, path)->folder_below(folder_of(name));
   if (below == nullptr && errno == EXDEV) {
     throw Error(ErrorCode::kPathEscape, "'" + name + "' lies behind a link that leads out of the folder.",
@@ -132,7 +132,7 @@ void OutputFile::commit() {
     wait_for_syncs();
     const std::shared_ptr<TemporaryFile> temporary = finish_writes();
     sync_once(*temporary);
-    if (target_ == Target::kAny) temporary->take_name();
+    if (target_ != Target::kNew) temporary->take_name();
     replace_target(*temporary);
   } catch (...) {
     abort();

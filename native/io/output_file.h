@@ -17,7 +17,9 @@
 
 namespace tilework {
 
-enum class Target { kAny, kNew };
+// What a new file may replace: any file, or none. With `kOwn` any file too, but no attributes are taken over:
+// only this user may read and write it.
+enum class Target { kAny, kNew, kOwn };
 
 class OutputFile {
  public:
@@ -30,7 +32,7 @@ class OutputFile {
   // As `create`, for a name below a folder: links that lead out of the folder are refused whenever they
   // appear, and a link of that name is itself replaced. With `kNew` the commit fails with EEXIST if a file
   // has the name by then. Errors: also ERR_PATH_ESCAPE.
-  static std::shared_ptr<OutputFile> create_below(const std::string& folder, const std::string& name,
+  static std::shared_ptr<OutputFile> create_below(const FolderPlace& folder, const std::string& name,
                                                   Target target, int64_t byte_length);
 
   // All paths that `create` may create or replace: the file at the end of a chain of links first, then

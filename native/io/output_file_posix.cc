@@ -79,9 +79,11 @@ std::shared_ptr<OutputFile> OutputFile::create_at(const std::string& path,
   file->target_ = target;
   file->folder_ = std::move(folder);
   // Never wider than the old file's, not even before the exact permissions are set.
-  const mode_t mode = old.exists ? 0600 : 0666;
+  const bool is_own = target == Target::kOwn;
+  const mode_t mode = old.exists || is_own ? 0600 : 0666;
   file->temporary_ = std::make_shared<TemporaryFile>(file->folder_, name, mode, path);
-  if (old.exists) hand_down_attributes(old.descriptor, old.status, file->temporary_->descriptor(), path);
+  if (old.exists && !is_own)
+    hand_down_attributes(old.descriptor, old.status, file->temporary_->descriptor(), path);
   if (byte_length > 0) file->reserve(byte_length);
   return file;
 }

@@ -81,7 +81,8 @@ std::shared_ptr<OutputFile> OutputFile::create_at(const std::string& path,
   file->target_ = target;
   file->folder_ = std::move(folder);
   file->temporary_ = std::make_shared<TemporaryFile>(file->folder_, name, 0, path);
-  if (old.get() != kNoFile) hand_down_access(old.get(), file->temporary_->descriptor());
+  if (old.get() != kNoFile && target != Target::kOwn)
+    hand_down_access(old.get(), file->temporary_->descriptor());
   if (byte_length > 0) file->reserve(byte_length);
   return file;
 }

@@ -8,11 +8,11 @@
 
 namespace tilework {
 
-int open_own_file(const std::string& path, int64_t& size) {
+int open_own_file(const Folder& folder, const std::string& name, int64_t& size) {
   int descriptor = -1;
   do {
     // O_NONBLOCK: a pipe without a writer would wait for one.
-    descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    descriptor = openat(folder.descriptor(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   } while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0) return kNoFile;
   struct stat status {};

@@ -49,13 +49,14 @@ bool is_of_this_user(FileHandle file) {
 
 }  // namespace
 
-FileHandle open_own_file(const std::string& path, int64_t& size) {
+FileHandle open_own_file(const Folder& folder, const std::string& name, int64_t& size) {
   constexpr DWORD kOther = FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DIRECTORY;
-  const HANDLE handle =
-      CreateFileW(windows::full_path(path).c_str(), GENERIC_READ, windows::kShareAll, nullptr, OPEN_EXISTING,
-                  FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_OVERLAPPED, nullptr);
-  if (handle == INVALID_HANDLE_VALUE) return kNoFile;
-  OpenHandle opened(windows::file_of(handle));
+  if (windows::is_forbidden_name(name)) return kNoFile;
+  // FILE_OPEN_REPARSE_POINT: a link itself, which is refused.
+  const windows::Opening opening{.access = FILE_GENERIC_READ, .options = 0x00200000};
+  OpenHandle opened(windows::open_at(folder.descriptor(), windows::to_wide(name), opening));
+  if (opened.get() == kNoFile) return kNoFile;
+  const HANDLE handle = handle_of(opened.get());
   BY_HANDLE_FILE_INFORMATION information{};
   const bool is_own = GetFileType(handle) == FILE_TYPE_DISK &&
                       GetFileInformationByHandle(handle, &information) != 0 &&

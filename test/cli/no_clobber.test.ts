@@ -1,5 +1,5 @@
-/** `--no-clobber` of every command that writes, and `--replace-graph`. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/** `--no-clobber` of every command that writes, `--max-output` and `--replace-graph`. */
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { open, save, tensor } from '../../lib/index.js'
@@ -85,6 +85,26 @@ describe('--no-clobber', () => {
     const queue = ['--queue', 'redis://localhost:1', '--out-dir', OUT_DIR]
     const { code, stderr } = await runCli(['convert', TENSORS, ...queue, '--no-clobber'])
     expect([code, stderr]).toEqual([64, expect.stringContaining('do not go together')])
+  })
+})
+
+describe('--max-output', () => {
+  it.each(['convert', 'compress', 'edit', 'externalize', 'internalize', 'merge'])('%s', async (command) => {
+    const [args, output] = COMMANDS.find(([[name]]) => name === command)!
+    rmSync(output, { force: true })
+    const { code, stderr } = await runCli([...args, '--max-output', '10'])
+    expect([code, stderr]).toEqual([
+      64,
+      expect.stringMatching(/ERR_LIMIT.*would have \d+ bytes; --max-output allows 10/),
+    ])
+    expect(existsSync(output)).toBe(false)
+    expect((await runCli([...args, '--max-output', '1MiB'])).code).toBe(0)
+  })
+
+  it('is an option of each worker', async () => {
+    const queue = ['--queue', 'redis://localhost:1', '--out-dir', OUT_DIR]
+    const { code, stderr } = await runCli(['convert', TENSORS, ...queue, '--max-output', '1'])
+    expect([code, stderr]).toEqual([64, expect.stringContaining('option of each worker')])
   })
 })
 

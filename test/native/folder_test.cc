@@ -8,10 +8,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include "check.h"
 #include "io/file_identity.h"
+#include "io/file_lock.h"
 #include "io/own_file.h"
 #include "temporary_folder.h"
 
@@ -136,12 +140,17 @@ void test_remove_below() {
   CHECK(unlink(folder.path("second").c_str()) == 0);
   CHECK(remove_below(folder.path(""), "file", identity));
   CHECK(folder.entries() == 0);
+  folder.write("file", "other");
+  CHECK(remove_below(folder.path(""), "file", std::nullopt));
+  CHECK(folder.entries() == 0);
 }
 
 void test_own_file() {
   const TemporaryFolder folder;
   const std::string path = folder.write("file", "content");
-  const auto is_read = [&path](size_t most_bytes) { return read_own_file(path, most_bytes) == "content"; };
+  const auto is_read = [&folder](size_t most_bytes) {
+    return read_own_file(folder.path(""), "file", most_bytes) == "content";
+  };
   CHECK(is_read(7));
   CHECK(!is_read(6));
   CHECK(chmod(path.c_str(), 0660) == 0);
@@ -152,9 +161,38 @@ void test_own_file() {
   CHECK(unlink(folder.path("second").c_str()) == 0);
   link_to("file", folder.path("link"));
   CHECK(mkfifo(folder.path("pipe").c_str(), 0600) == 0);
-  for (const char* other : {"link", "pipe", "none", "."}) CHECK(!read_own_file(folder.path(other), 7));
+  for (const char* other : {"link", "pipe", "none", "."}) CHECK(!read_own_file(folder.path(""), other, 7));
   folder.write("empty", "");
-  CHECK(read_own_file(folder.path("empty"), 0) == "");
+  CHECK(read_own_file(folder.path(""), "empty", 0) == "");
+  CHECK(!read_own_file(folder.path("nowhere"), "empty", 0));
+}
+
+// A place is below its first folder, whatever links its second part has.
+void test_places() {
+  const TemporaryFolder folder;
+  CHECK(mkdir(folder.path("in").c_str(), 0755) == 0);
+  CHECK(mkdir(folder.path("outside").c_str(), 0755) == 0);
+  link_to("../outside", folder.path("in/out"));
+  folder.write("in/file", "content");
+  folder.write("outside/file", "outside");
+  const auto place = [&folder](const std::string& inside) { return FolderPlace(folder.path("in"), inside); };
+  Folder::create_below(place("a/b/c"), "asked");
+  Folder::create_below(place("a/b/c"), "asked");
+  CHECK(std::filesystem::is_directory(folder.path("in/a/b/c")));
+  CHECK(Folder::open(place("a/b"), "")->folder_below("c") == Folder::open(folder.path("in/a/b/c"), ""));
+  CHECK(code_of([&] { Folder::create_below(place("file/d"), "asked"); }) == "ENOTDIR");
+  for (const char* inside : {"out", "out/d", "a/../../outside"}) {
+    CHECK(code_of([&] { Folder::open(place(inside), "asked"); }) != "");
+    CHECK(code_of([&] { Folder::create_below(place(inside), "asked"); }) == "ERR_PATH_ESCAPE");
+  }
+  CHECK(code_of([&] { Folder::open(place("out"), "asked"); }) == "ERR_PATH_ESCAPE");
+  CHECK(code_of([&] { remove_below(place("out"), "file", std::nullopt); }) == "ERR_PATH_ESCAPE");
+  CHECK(!read_own_file(place("out"), "file", 7));
+  std::unique_ptr<FolderLock> lock;
+  CHECK(FolderLock::try_take(place("out"), lock) == Lock::kUnknown);
+  CHECK(FolderLock::try_take(place("a"), lock) == Lock::kTaken);
+  CHECK(std::filesystem::exists(folder.path("outside/file")));
+  CHECK(!std::filesystem::exists(folder.path("outside/d")));
 }
 
 }  // namespace
@@ -167,5 +205,6 @@ int main() {
   test_descriptor_is_shared();
   test_remove_below();
   test_own_file();
+  test_places();
   return result();
 }

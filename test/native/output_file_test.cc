@@ -365,6 +365,12 @@ void test_below_a_folder() {
   CHECK(folder.read("in/link") == "new");
   CHECK(folder.read("outside") == "outside");
   CHECK(remove_below(folder.path("in"), "sub/file", identity));
+  // Nothing of an old file is taken over: only this user may use the new one.
+  folder.write("in/journal", "old");
+  CHECK(chmod(folder.path("in/journal").c_str(), 0666) == 0);
+  write("journal", Target::kOwn);
+  struct stat own {};
+  CHECK(stat(folder.path("in/journal").c_str(), &own) == 0 && (own.st_mode & 07777) == 0600);
   CHECK(!std::filesystem::exists(folder.path("in/sub/file")));
 }
 

@@ -18,6 +18,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   asLayout,
   check,
+  convert,
   type DenseTensor,
   materialize,
   open,
@@ -391,6 +392,58 @@ test('options that no writer has are refused, those of other writers are not', a
   expect(await serialize(ramp([2]), { format: 'npy', ...others })).toEqual(
     await serialize(ramp([2]), { format: 'npy' }),
   )
+})
+
+describe('an output that is longer than maxOutputBytes', () => {
+  const content = [ramp([64])]
+  const external = { format: 'onnx', external: { threshold: 0 } } as const
+  const refused = {
+    code: 'ERR_LIMIT',
+    message: expect.stringMatching(/would have \d+ bytes; maxOutputBytes/),
+  }
+
+  test('is refused before anything is created, with the files beside it', async () => {
+    const { byteLength } = await serialize(content, { format: 'npy' })
+    const path = join(folder, 'a.npy')
+    await expect(save(path, content, { maxOutputBytes: byteLength - 1 })).rejects.toMatchObject(refused)
+    await expect(
+      save(join(folder, 'm.onnx'), content, { ...external, maxOutputBytes: 200 }),
+    ).rejects.toMatchObject(refused)
+    expect(readdirSync(folder)).toEqual([])
+    await save(path, content, { maxOutputBytes: byteLength })
+    await save(join(folder, 'm.onnx'), content, { ...external, maxOutputBytes: 2000 })
+    expect(readdirSync(folder)).toEqual(['a.npy', 'm.onnx', 'm.onnx.data'])
+  })
+
+  test('is refused for memory, streams and conversions', async () => {
+    const limit = { format: 'btf', maxOutputBytes: 10 } as const
+    await expect(serialize(content, limit)).rejects.toMatchObject(refused)
+    const written: unknown[] = []
+    const stream = new WritableStream<Uint8Array>({ write: (chunk) => void written.push(chunk) })
+    await expect(save(stream, content, limit)).rejects.toMatchObject(refused)
+    expect([written, stream.locked]).toEqual([[], false])
+    const path = join(folder, 'a.npy')
+    await save(path, content)
+    for (const options of [{}, { format: 'btf' }, { dtype: 'float64' }] as const) {
+      const conversion = convert(path, join(folder, 'b.npy'), { ...options, maxOutputBytes: 10 })
+      await expect(conversion).rejects.toMatchObject(refused)
+    }
+    expect(readdirSync(folder)).toEqual(['a.npy'])
+  })
+
+  test('does not depend on how large it would be', async () => {
+    const huge = reorder(ramp([8, 8]), 'bfyx', { upper: [1e6, 1e6, 0, 0] })
+    const path = join(folder, 'a.npy')
+    await expect(save(path, [huge], { maxOutputBytes: 1000 })).rejects.toMatchObject(refused)
+  })
+
+  test('names a wrong limit', async () => {
+    for (const maxOutputBytes of [-1, Number.NaN, '1GiB'] as number[]) {
+      const wrong = { code: 'ERR_ARGUMENT', message: expect.stringContaining('maxOutputBytes') }
+      await expect(serialize(content, { maxOutputBytes })).rejects.toMatchObject(wrong)
+      await expect(convert('none', 'none.npy', { maxOutputBytes })).rejects.toMatchObject(wrong)
+    }
+  })
 })
 
 function materializedBlocked(): DenseTensor {

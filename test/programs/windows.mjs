@@ -127,7 +127,7 @@ async function forbiddenNames(folder) {
       () => addon.openInputBelow(folder, name, { mapped: false, guard: false, isSole: true }),
       name,
     )
-    assert.throws(() => addon.createOutputBelow(folder, name, 1, false), name)
+    assert.throws(() => addon.createOutputBelow(folder, name, 1, 'any'), name)
   }
   await assert.rejects(save(join(folder, 'b.npy:stream'), [tensorOf(1)]), TileworkError)
   assert.deepEqual(readdirSync(folder), ['a.bin'])

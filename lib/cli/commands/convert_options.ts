@@ -144,6 +144,7 @@ export function checkFlags(flags: ConvertFlags): void {
 const WORKER_FLAGS = [
   ['jobs', '--jobs', undefined],
   ['device', '--device', undefined],
+  ['maxOutput', '--max-output', undefined],
   ['guard', '--guard', undefined],
   ['symlinks', '--symlinks', 'inside'],
   ['hardLinks', '--hard-links', 'refuse'],

@@ -2,6 +2,7 @@
 
 const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = [
   [/symlinks: 'follow' allows it\.$/, '--symlinks follow allows it.'],
+  [/maxOutputBytes allows/, '--max-output allows'],
   [/hardLinks: 'allow' allows it\.$/, '--hard-links allow allows it.'],
   [/; the option remote: \{ redirects: '(\w+)' \} allows that\.$/, '; --redirects $1 allows that.'],
   [/ with the option tensors\.$/, " with --tensor NAME or --tensor '#INDEX'."],

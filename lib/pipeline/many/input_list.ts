@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, extname, join, relative, resolve } from 'node:path'
+import { isInside } from '../../bytes/confinement.js'
 import { pathOfUrl } from '../../bytes/open_source.js'
 import type { RemoteOptions } from '../../bytes/remote/remote_options.js'
 import { remoteUrl } from '../../bytes/remote/schemes.js'
@@ -15,7 +16,7 @@ import { yieldToEventLoop } from '../../event_loop.js'
 import { valueText } from '../../value_text.js'
 import { formatByExtension } from '../registry.js'
 import { isPattern, type Match, matchPattern } from './pattern.js'
-import { isInside, type Located, RealPaths } from './real_paths.js'
+import { type Located, RealPaths } from './real_paths.js'
 import { isUrlPattern, matchUrls, publicName, urlBaseName, urlOf } from './remote_files.js'
 
 /**

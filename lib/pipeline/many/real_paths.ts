@@ -1,6 +1,6 @@
 /** Resolves real paths of many files with one system call per file: most files share folders, which are resolved once. */
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
-import { basename, dirname, join, resolve, sep } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 
 export interface Located {
   /** Absolute, with links resolved; the absolute path as written where the file cannot be inspected. */
@@ -45,9 +45,4 @@ export class RealPaths {
       return parent === path ? path : join(this.folder(parent), basename(path))
     }
   }
-}
-
-/** True when `path` is `folder` or lies in it. Both are real paths. */
-export function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 }

@@ -2,9 +2,8 @@
  * Converts pairs of input and output in one process, a bounded number at a time, and skips finished files. Each outcome is
  * reported and then dropped, so that memory does not grow with the list.
  */
-import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { systemError } from '../../bytes/system_error.js'
+import { createFolders } from '../../bytes/open_native.js'
 import { TileworkError } from '../../errors.js'
 import { yieldToEventLoop } from '../../event_loop.js'
 import type { ConvertResult } from '../convert.js'
@@ -194,7 +193,7 @@ async function convertInFolder(
 ): Promise<ConvertResult> {
   const folder = dirname(pair.output)
   if (!urlOf(pair.output) && !folders.has(folder)) {
-    await systemError.wrapAsync(folder, () => mkdir(folder, { recursive: true }))
+    createFolders(folder)
     folders.add(folder)
   }
   return options.convert(file, pair)
