@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import { CollectedBytes } from './collected_bytes.js'
 import { MemorySource } from './memory.js'
 import { systemError } from './system_error.js'
 
@@ -99,29 +100,17 @@ async function collect(
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
   return systemError.wrapAsync(label, async () => {
-    const parts: Uint8Array[] = []
-    let length = 0
+    const collected = new CollectedBytes()
     for await (const chunk of chunks) {
       if (!(chunk instanceof Uint8Array)) {
         const message = `A chunk of ${label} is ${valueText(chunk)}; it must be a Uint8Array.`
         throw new TileworkError('ERR_ARGUMENT', message)
       }
-      length += chunk.byteLength
-      if (length > maxBytes) throw tooLong(label, 'more bytes', maxBytes)
-      parts.push(chunk)
+      if (collected.length + chunk.byteLength > maxBytes) throw tooLong(label, 'more bytes', maxBytes)
+      collected.add(chunk)
     }
-    return join(parts, length)
+    return collected.take()
   })
-}
-
-function join(parts: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(length)
-  let offset = 0
-  for (const part of parts) {
-    bytes.set(part, offset)
-    offset += part.byteLength
-  }
-  return bytes
 }
 
 function tooLong(label: string, found: string, maxBytes: number): TileworkError {

@@ -8,6 +8,7 @@ import { finished } from 'node:stream/promises'
 import { whenAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
+import { CollectedBytes } from '../collected_bytes.js'
 import { DEFAULT_INPUT_BYTES } from '../receive.js'
 import { RedirectGuard } from './redirect_guard.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
@@ -282,8 +283,9 @@ async function receiveBytes(response: IncomingMessage, maxBytes: number): Promis
     response.destroy()
     throw tooLong()
   }
+  // Pages that the server never fills take no memory.
   const bytes = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined
-  const chunks: Uint8Array[] = []
+  const collected = new CollectedBytes()
   let length = 0
   // Not `for await`: its overhead per chunk exceeds the time of the copy.
   response.on('data', (chunk: Uint8Array) => {
@@ -292,11 +294,11 @@ async function receiveBytes(response: IncomingMessage, maxBytes: number): Promis
       return
     }
     if (bytes) bytes.set(chunk, length)
-    else chunks.push(chunk)
+    else collected.add(chunk)
     length += chunk.byteLength
   })
   await finished(response)
-  return bytes ? bytes.subarray(0, length) : Buffer.concat(chunks, length)
+  return bytes ? bytes.subarray(0, length) : collected.take()
 }
 
 /** The length of the object, after a check that the response is the range that starts at `start`. */

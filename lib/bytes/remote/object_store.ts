@@ -5,6 +5,7 @@
 import type { Readable } from 'node:stream'
 import { throwIfAborted, whenAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
+import { CollectedBytes } from '../collected_bytes.js'
 import { type CheckedRemoteOptions, checkRemoteOptions } from './remote_options.js'
 import { RETRYABLE_STATUS } from './retry.js'
 import {
@@ -124,25 +125,23 @@ export async function bodyOf(
   maxBytes: number,
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let length = 0
+  const collected = new CollectedBytes()
   const unsubscribe = signal && whenAborted(signal, () => (stream as Readable).destroy(new Error('aborted')))
   try {
     for await (const chunk of stream as AsyncIterable<Uint8Array>) {
-      chunks.push(chunk)
-      length += chunk.byteLength
       // An error in this loop destroys the response.
-      if (length > maxBytes) {
+      if (collected.length + chunk.byteLength > maxBytes) {
         throw new TileworkError('ERR_LIMIT', `The response is larger than the ${maxBytes} requested bytes.`)
       }
+      collected.add(chunk)
     }
   } catch (error) {
-    if (length === 0 || error instanceof TileworkError) throw error
+    if (collected.length === 0 || error instanceof TileworkError) throw error
     throw new RetryableError(`the response was cut: ${(error as Error).message}`, { cause: error })
   } finally {
     unsubscribe?.()
   }
-  return Buffer.concat(chunks, length)
+  return collected.take()
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Objects under `s3:` URLs, by the AWS SDK with its credential chain and its settings from the environment. */
 import type * as S3 from '@aws-sdk/client-s3'
 import {
+  bodyOf,
   Clients,
   PART_BYTES,
   type StoreAdapter,
@@ -11,7 +12,7 @@ import {
 } from './object_store.js'
 import { optionalPeer } from './optional_peer.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
-import { type RemoteUpload, RetryableError } from './url_scheme.js'
+import type { RemoteUpload } from './url_scheme.js'
 
 /** S3 refuses more parts, and parts below 5 MiB but the last (Amazon S3 user guide, "Multipart upload limits"). */
 const MAX_PARTS = 10_000
@@ -57,12 +58,9 @@ class S3Object implements StoredObject {
     const condition = version === undefined ? {} : { IfMatch: version }
     const range = { Range: `bytes=${start}-${end - 1}` }
     const answer = await this.#send(new GetObjectCommand({ ...this.#at, ...condition, ...range }))
-    try {
-      const bytes = (await answer.Body?.transformToByteArray()) ?? new Uint8Array(0)
-      return { bytes, contentRange: answer.ContentRange, version: answer.ETag }
-    } catch (error) {
-      throw new RetryableError(`the response was cut: ${(error as Error).message}`, { cause: error })
-    }
+    const body = answer.Body as NodeJS.ReadableStream | undefined
+    const bytes = body ? await bodyOf(body, end - start) : new Uint8Array(0)
+    return { bytes, contentRange: answer.ContentRange, version: answer.ETag }
   }
 
   async length(): Promise<number | undefined> {
