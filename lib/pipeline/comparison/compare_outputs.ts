@@ -67,8 +67,8 @@ export interface ComparedOutput {
   readonly a?: ComparedType
   readonly b?: ComparedType
   /**
-   * The largest `|b - a|` relative to the largest `|a|` of the output. Magnitudes from 2^100 on do not count as largest: they are
-   * masks. Infinite for NaN or an infinity beside another number, for different strings, and where `a` has zeros alone.
+   * The largest `|b - a|` relative to the largest `|a|` of the output, or to 0.001 where that is smaller. Magnitudes from 2^100 on do
+   * not count as largest: they are masks. Infinite for NaN or an infinity beside another number, and for different strings.
    */
   readonly error?: number
   readonly values?: ValueDifferences

@@ -20,6 +20,12 @@ const WORKING_BYTES = 8 * 1024 * 1024
 /** Magnitudes from here on stand for minus infinity in masks of scores: relative to them every error would be small. */
 const MASK_MAGNITUDE = 2 ** 100
 
+/**
+ * Errors are relative to this where no magnitude of an output reaches it: an output of 1e-7, such as the scores of a detector that finds
+ * nothing, is what is left of sums of larger numbers, and so is its error.
+ */
+const LEAST_SCALE = 1e-3
+
 /** @returns why the outputs cannot be compared, or how they differ */
 export async function compareOutput(
   a: RunTensor,
@@ -35,20 +41,20 @@ export async function compareOutput(
   }
   if (a.kind === 'string' || b.kind === 'string') return `it is ${a.dtype} in a and ${b.dtype} in b`
   if (a.size === 0) return { values: equalBits(0), error: 0 }
-  const largest = await largestMagnitude(a)
+  const scale = Math.max(LEAST_SCALE, await largestMagnitude(a))
   const options = {
-    tolerance: { absolute: tolerance === 0 ? 0 : tolerance * largest, relative: 0 },
+    tolerance: { absolute: tolerance * scale, relative: 0 },
     signal,
     onBytes: () => undefined,
   }
   const values = await withBorrowedMemory(WORKING_BYTES, signal, () => compareValues(a, b, options))
-  return { values, error: errorOf(values, largest) }
+  return { values, error: errorOf(values, scale) }
 }
 
-function errorOf({ different, maxError, nans }: ValueDifferences, largest: number): number {
+function errorOf({ different, maxError, nans }: ValueDifferences, scale: number): number {
   if (different === 0) return 0
-  const isRelative = largest > 0 && maxError !== null && !(nans && nans.a + nans.b > 0)
-  return isRelative ? maxError / largest : Number.POSITIVE_INFINITY
+  const isNumber = maxError !== null && !(nans && nans.a + nans.b > 0)
+  return isNumber ? maxError / scale : Number.POSITIVE_INFINITY
 }
 
 async function largestMagnitude(tensor: DenseTensor): Promise<number> {

@@ -136,6 +136,34 @@ describe('faults', () => {
     expect(outputs[0]).toMatchObject({ name: 'y', status: 'beyond', error: 0.5 })
   })
 
+  it('of values near 0 are relative to 0.001, and beyond a tolerance of 0', async () => {
+    const tiny = (value: number): OnnxModel => scaled([0, 0, 0], [value, 0, 0])
+    const errorOf = async (a: OnnxModel, b: OnnxModel): Promise<number> =>
+      (await compare(a, b, { tolerance: 0.02 })).outputs[0]!.error!
+    expect(await errorOf(tiny(2.4e-7), tiny(3.3e-7))).toBeCloseTo(9e-5, 7)
+    expect(await errorOf(tiny(0), tiny(1e-6))).toBeCloseTo(1e-3, 6)
+    expect(await errorOf(tiny(5e-4), tiny(6e-4))).toBeCloseTo(0.1, 5)
+    expect(await errorOf(tiny(2e-3), tiny(3e-3))).toBeCloseTo(0.5, 5)
+    expect((await compare(tiny(2.4e-7), tiny(3.3e-7))).isWithin).toBe(false)
+    expect((await compare(tiny(2.4e-7), tiny(3.3e-7), { tolerance: 1e-4 })).isWithin).toBe(true)
+    expect((await compare(tiny(5e-4), tiny(6e-4), { tolerance: 0.09 })).isWithin).toBe(false)
+  })
+
+  it('of two fixed batches are refused with the way to compare them', async () => {
+    const batchOf = (size: number | string): OnnxModel =>
+      OnnxModelOf(scaled(), (graph) => {
+        for (const name of ['x', 'y', 'z'])
+          graph.setType(name, { kind: 'tensor', dtype: 'float32', shape: [size, 3] })
+      })
+    await expect(compare(batchOf(1), batchOf(4))).rejects.toMatchObject({
+      code: 'ERR_UNSUPPORTED',
+      message: expect.stringMatching(
+        /\[1, 3\] in a and \[4, 3\] in b: .*a symbolic one can: setBatch\('N'\)/,
+      ),
+    })
+    expect((await compare(batchOf(1), batchOf('N'))).isWithin).toBe(true)
+  })
+
   it('of a result that is not loaded, or lacks an output, are reported', async () => {
     const removed = scaled()
     removed.graph.removeOutput('z')
