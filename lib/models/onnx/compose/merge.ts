@@ -100,9 +100,10 @@ function mainNames(graph: Graph): ReadonlySet<string> {
   return names
 }
 
+/** What a subgraph uses is defined in a graph around it, or an outer name of the main graph. */
 function allNames(graph: Graph): ReadonlySet<string> {
   const names = new Set([...mainNames(graph), ...graph.outerNames()])
-  for (const inside of graph.subgraphs()) for (const name of allNames(inside)) names.add(name)
+  for (const inside of graph.subgraphs()) for (const name of mainNames(inside)) names.add(name)
   return names
 }
 
