@@ -176,3 +176,68 @@ it('finds the subgraphs of nodes with long names', async () => {
   await server.close()
   file.close()
 })
+
+/** A file of a million tensors, each of which is made when it is asked for and counted. */
+function millionTensors(): { readonly file: OpenFile; readonly made: () => number } {
+  const one = tensor(Float32Array.of(1), { name: 'w' })
+  let made = 0
+  const at = (): typeof one => {
+    made++
+    return one
+  }
+  const file = { format: 'btf', byteLength: 1, tensors: { length: 1_000_000, at }, findings: [] }
+  return { file: file as unknown as OpenFile, made: () => made }
+}
+
+const pipelined = (path: string, host: string, count: number): string =>
+  `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(count)
+
+it('answers others while and after a connection pipelines 150 requests, and stops with it', async () => {
+  const { file, made } = millionTensors()
+  const server = await served(file)
+  const { pathname, hostname, port, host } = new URL(server.url)
+  const list = `${pathname}api/tensors?file=0`
+  await (await fetch(`http://${host}${list}`)).json()
+  const perAnswer = made()
+  const socket = connect({ host: hostname, port: Number(port) }, () =>
+    socket.write(pipelined(list, host, 150)),
+  )
+  await new Promise((resolve) => socket.once('data', resolve))
+  const meanwhile = performance.now()
+  expect((await fetch(`${server.url}api/files`)).status).toBe(200)
+  expect(performance.now() - meanwhile).toBeLessThan(2000)
+  socket.destroy()
+  const afterwards = performance.now()
+  expect((await fetch(`${server.url}api/files`)).status).toBe(200)
+  expect(performance.now() - afterwards).toBeLessThan(2000)
+  await waitMs(50)
+  const stopped = made()
+  await waitMs(200)
+  expect(made()).toBe(stopped)
+  expect(stopped).toBeLessThan(20 * perAnswer)
+  await server.close()
+})
+
+it('answers all pipelined requests in order, and closes a connection that sends too many', async () => {
+  const server = await served(millionTensors().file)
+  const { pathname, hostname, port, host } = new URL(server.url)
+  const answers = (count: number): Promise<string> =>
+    new Promise((resolve) => {
+      let text = ''
+      const socket = connect({ host: hostname, port: Number(port) }, () => {
+        for (let start = 0; start < count; start++)
+          socket.write(pipelined(`${pathname}api/tensors?file=0&count=1&start=${start}`, host, 1))
+        socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      })
+      socket.on('data', (data) => {
+        text += data
+      })
+      socket.on('error', () => undefined)
+      socket.on('close', () => resolve(text))
+    })
+  const starts = [...(await answers(100)).matchAll(/"start":(\d+)/g)].map(([, start]) => Number(start))
+  expect(starts).toEqual(Array.from({ length: 100 }, (_, at) => at))
+  expect((await answers(5000)).match(/"start"/g)?.length ?? 0).toBeLessThan(5000)
+  expect((await fetch(`${server.url}api/files`)).status).toBe(200)
+  await server.close()
+})

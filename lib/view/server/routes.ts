@@ -26,7 +26,9 @@ const answering =
 export const ROUTES: Readonly<Record<string, Route>> = {
   '/api/files': answering(({ files }) => listFiles(files)),
   '/api/summary': answering(({ files, parameters }) => summaryOf(files.of(parameters))),
-  '/api/tensors': answering(({ files, parameters }) => listTensors(files.of(parameters), parameters)),
+  '/api/tensors': answering(({ files, parameters, signal }) =>
+    listTensors(files.of(parameters), parameters, signal),
+  ),
   '/api/tensor': answering(({ files, parameters }) => factsOf(files, parameters)),
   '/api/statistics': answering(({ files, parameters, signal }) => statisticsOf(files, parameters, signal)),
   '/api/values': answering(({ files, parameters }) => valuesWindow(files, parameters)),

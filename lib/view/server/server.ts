@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { systemError } from '../../bytes/system_error.js'
+import { yieldToEventLoop } from '../../event_loop.js'
 import { type Answer, json, send, sendError } from './answer.js'
 import { createToken, Guard } from './guard.js'
 import { loadPage } from './page_files.js'
@@ -21,6 +22,8 @@ export interface ViewServer {
 const HOST = '127.0.0.1'
 /** Most simultaneous connections; further ones are refused. */
 const MAX_CONNECTIONS = 64
+/** Most requests of a connection that wait for their answers. Browsers send one at a time. */
+const MAX_WAITING = 200
 const REQUEST_TIMEOUT_MS = 30_000
 /** Short, because a browser sends its headers at once: an idle connection occupies one of the few slots without any token. */
 const HEADERS_TIMEOUT_MS = 5000
@@ -47,10 +50,12 @@ export async function startViewServer(files: readonly ViewedFile[], port: number
   await listen(server, port)
   const { port: actual } = server.address() as AddressInfo
   const guard = new Guard(actual, token)
-  const requests = new OpenRequests()
-  server.on('connection', (socket) => requests.follow(socket))
-  const site = { guard, page, files: known, requests }
-  server.on('request', (request, response) => void answer(request, response, site))
+  const connections = new Connections()
+  server.on('connection', (socket) => connections.follow(socket))
+  const site = { guard, page, files: known }
+  server.on('request', (request, response) =>
+    connections.answer(request.socket, response, (signal) => answer(request, response, site, signal)),
+  )
   return { url: `http://${HOST}:${actual}/${token}/`, close: () => closeServer(server) }
 }
 
@@ -79,35 +84,65 @@ interface Site {
   readonly guard: Guard
   readonly page: ReadonlyMap<string, Answer>
   readonly files: KnownFiles
-  readonly requests: OpenRequests
 }
 
-/** The open requests of each connection, aborted when it closes: Node closes only the first response of pipelined requests. */
-class OpenRequests {
-  readonly #bySocket = new WeakMap<Socket, Set<AbortController>>()
+/** The requests of a connection that are not answered yet. */
+interface Connection {
+  /** Fires when the connection closes. */
+  readonly signal: AbortSignal
+  /** Resolves when the last request is answered. */
+  last: Promise<void>
+  waiting: number
+}
+
+/**
+ * The requests of each connection, answered one after the other. Node passes on all pipelined requests at once; answered together
+ * they would occupy the process and hold all answers in memory, and after the connection has closed as well.
+ */
+class Connections {
+  readonly #bySocket = new WeakMap<Socket, Connection>()
 
   follow(socket: Socket): void {
-    const open = new Set<AbortController>()
-    this.#bySocket.set(socket, open)
-    socket.once('close', () => {
-      for (const controller of open) controller.abort(new Error('the browser closed the connection'))
-    })
+    const controller = new AbortController()
+    this.#bySocket.set(socket, { signal: controller.signal, last: Promise.resolve(), waiting: 0 })
+    socket.once('close', () => controller.abort(new Error('the browser closed the connection')))
   }
 
-  /** Runs one request of a connection. */
-  async run<T>(socket: Socket, request: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
-    const controller = new AbortController()
-    const open = this.#bySocket.get(socket)
-    open?.add(controller)
-    try {
-      return await request(controller.signal)
-    } finally {
-      open?.delete(controller)
+  /** Answers a request after those before it. Closes a connection with too many. */
+  answer(socket: Socket, response: ServerResponse, of: (signal: AbortSignal) => Promise<void>): void {
+    const connection = this.#bySocket.get(socket)
+    if (!connection) return
+    if (connection.waiting >= MAX_WAITING) {
+      socket.destroy()
+      return
     }
+    connection.waiting += 1
+    connection.last = connection.last.then(async () => {
+      await yieldToEventLoop()
+      const { signal } = connection
+      if (!signal.aborted) {
+        await of(signal)
+        await sent(response, signal)
+      }
+      connection.waiting -= 1
+    })
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, site: Site): Promise<void> {
+/** Resolves when the system has all of a response, or the connection has closed. */
+function sent(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (response.writableFinished || signal.aborted) resolve()
+    else response.once('close', resolve)
+  })
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  site: Site,
+  signal: AbortSignal,
+): Promise<void> {
   const admitted = site.guard.admit(request)
   if ('status' in admitted) return refuse(response, admitted.status, admitted.message)
   const { path } = admitted
@@ -119,9 +154,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
   const parameters = new Parameters(new URLSearchParams(query))
   try {
-    const { files, requests } = site
-    const found = await requests.run(request.socket, (signal) => route({ files, parameters, signal }))
-    send(response, 200, found)
+    send(response, 200, await route({ files: site.files, parameters, signal }))
   } catch (error) {
     sendError(response, error)
   }

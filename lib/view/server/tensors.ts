@@ -1,6 +1,8 @@
 /** Facts about files and tensors, as `inspect` reports them. */
 import { MemorySource } from '../../bytes/memory.js'
+import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
+import { isYieldDue, yieldToEventLoop } from '../../event_loop.js'
 import type { ModelDescription } from '../../formats/model_description.js'
 import { summarizeTensor, type TensorSummary } from '../../pipeline/tensor_summary.js'
 import { dequantized } from '../../tensor/block_tensor.js'
@@ -48,11 +50,20 @@ function factsOfModel({ metadata, graphs }: ModelDescription): [string, string][
   )
 }
 
-export function listTensors({ file }: KnownFile, parameters: Parameters): TensorColumns {
+export async function listTensors(
+  { file }: KnownFile,
+  parameters: Parameters,
+  signal: AbortSignal,
+): Promise<TensorColumns> {
   const total = file.tensors.length
   const start = parameters.whole('start', 0, total, 0)
   const count = Math.min(parameters.whole('count', 1, MAX_LISTED, MAX_LISTED), total - start)
-  const rows = Array.from({ length: count }, (_, at) => summarizeTensor(file.tensors.at(start + at)!))
+  const rows: TensorSummary[] = []
+  while (rows.length < count) {
+    if (isYieldDue()) await yieldToEventLoop()
+    throwIfAborted(signal)
+    rows.push(summarizeTensor(file.tensors.at(start + rows.length)!))
+  }
   const column = <Key extends keyof TensorSummary>(key: Key): TensorSummary[Key][] =>
     rows.map((row) => row[key])
   return {
