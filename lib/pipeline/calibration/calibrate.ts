@@ -15,6 +15,8 @@ import {
   exposeValue,
   type Feeds,
   type OnnxRuntime,
+  outputsOf,
+  type Results,
   type RuntimeSession,
   withSession,
 } from '../onnxruntime/session.js'
@@ -164,8 +166,9 @@ async function runAll(
     for (let first = 0; first < entries.length; first += FETCHED_VALUES) {
       throwIfAborted(signal)
       const group = entries.slice(first, first + FETCHED_VALUES)
-      const results = await session.run(
-        batch as never,
+      const results = await outputsOf(
+        session,
+        batch,
         group.flatMap(([, names]) => names),
       )
       for (const [name, given] of group) collectors.get(name)!.add(numbersOf(name, given, results))
@@ -174,11 +177,7 @@ async function runAll(
   if (batches === 0) throw new TileworkError('ERR_ARGUMENT', 'the feeds of calibrate contain no batch.')
 }
 
-function numbersOf(
-  name: string,
-  outputs: readonly string[],
-  results: Awaited<ReturnType<RuntimeSession['run']>>,
-): Float32Array {
+function numbersOf(name: string, outputs: readonly string[], results: Results): Float32Array {
   const parts = outputs.map((output) => results[output]?.data)
   if (parts.length === 1 && parts[0] instanceof Float32Array) return parts[0]
   if (parts.every((part) => part instanceof Float32Array)) {

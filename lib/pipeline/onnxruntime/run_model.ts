@@ -6,6 +6,7 @@ import type { DenseTensor, StringTensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import {
   exposeValue,
+  outputsOf,
   type RuntimeSession,
   type SessionOptions,
   type TensorRuntime,
@@ -56,7 +57,7 @@ export async function runModel(
   let isLoaded = false
   const use = async (session: RuntimeSession): Promise<ReadonlyMap<string, RunTensor>> => {
     isLoaded = true
-    return copied(await session.run(feeds as never, [...new Set(outputs.values())]))
+    return copied(await outputsOf(session, feeds, [...new Set(outputs.values())]))
   }
   try {
     const results = await withSession(runnable, options, use, isWhole ? options.path : undefined)

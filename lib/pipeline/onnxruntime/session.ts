@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TileworkError } from '../../errors.js'
 import type { Graph, OnnxModel, ValueType } from '../../models/onnx/index.js'
+import { valueText } from '../../value_text.js'
 import { save } from '../save.js'
 
 /** Tensors of the runtime by input name. */
@@ -34,6 +35,9 @@ export interface RuntimeSession {
   run(feeds: never, fetches: readonly string[]): Promise<Readonly<Record<string, { readonly data: unknown }>>>
   release?(): Promise<void>
 }
+
+/** Tensors of the runtime by output name. */
+export type Results = Awaited<ReturnType<RuntimeSession['run']>>
 
 /** @throws TileworkError ERR_ARGUMENT unless `runtime` has what the module onnxruntime-node has */
 export function checkRuntime(runtime: OnnxRuntime | undefined, call: string): void {
@@ -100,6 +104,25 @@ async function useSession<Result>(session: RuntimeSession, use: SessionUse<Resul
   } finally {
     await session.release?.()
   }
+}
+
+/**
+ * Some outputs of a model. Before 1.24, onnxruntime-node returns them under the names of the first outputs of the model.
+ *
+ * @throws TileworkError ERR_UNSUPPORTED where an output is missing; errors of the runtime
+ */
+export async function outputsOf(
+  session: RuntimeSession,
+  feeds: Feeds,
+  names: readonly string[],
+): Promise<Results> {
+  const results = await session.run(feeds as never, names)
+  const missing = names.find((name) => !Object.hasOwn(results, name))
+  if (missing === undefined) return results
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `The runtime did not return the output ${valueText(missing)}; onnxruntime-node returns some of the outputs from 1.24 on.`,
+  )
 }
 
 /**

@@ -164,6 +164,26 @@ describe('faults', () => {
     expect((await compare(batchOf(1), batchOf('N'))).isWithin).toBe(true)
   })
 
+  it('of a runtime that returns some outputs under other names are refused', async () => {
+    const runtime = new FakeRuntime()
+    const { create } = runtime.InferenceSession
+    runtime.InferenceSession.create = async (path) => {
+      const session = await create(path)
+      const run: typeof session.run = async (feeds, names) => {
+        const results = Object.values(await session.run(feeds, names))
+        return Object.fromEntries(results.map((result, at) => [['y', 'z', 'product'][at]!, result]))
+      }
+      return { ...session, run }
+    }
+    const whole = scaled()
+    const part = OnnxModelOf(scaled(), (graph) => graph.removeOutput('y'))
+    await expect(compareOutputs(whole, part, { runtime, isPart: true })).rejects.toMatchObject({
+      code: 'ERR_UNSUPPORTED',
+      message:
+        'The runtime did not return the output "z"; onnxruntime-node returns some of the outputs from 1.24 on.',
+    })
+  })
+
   it('of a result that is not loaded, or lacks an output, are reported', async () => {
     const removed = scaled()
     removed.graph.removeOutput('z')
