@@ -56,7 +56,8 @@ const NAMES = [
 /**
  * Measures the ranges that `quantizeStatic` needs: runs the model on every batch of `feeds`, without graph optimization.
  *
- * @throws TileworkError ERR_ARGUMENT, also for feeds without a batch; ERR_ABORTED; and errors of the runtime
+ * @throws TileworkError ERR_ARGUMENT, also for feeds without a batch; ERR_UNSUPPORTED for onnxruntime-node before 1.24; ERR_ABORTED; and
+ * errors of the runtime
  */
 export async function calibrate(
   model: OnnxModel,

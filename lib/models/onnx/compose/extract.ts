@@ -20,7 +20,7 @@ import { checkModel } from '../document/check_model.js'
 import { GRAPHS } from '../document/graph.js'
 import type { OnnxModel } from '../document/model.js'
 import { ProtoNode } from '../document/node.js'
-import { NO_NODE, NodeNames, numberOfField } from '../document/node_names.js'
+import { hasSubgraphs, NO_NODE, NodeNames, numberOfField } from '../document/node_names.js'
 import type { Graph, InitializerField, Node, ValueType } from '../document/types.js'
 import { readValueType, writeValueType } from '../document/value_type.js'
 import { removeUncalledFunctions } from '../edit/function_edits.js'
@@ -34,7 +34,7 @@ import { inferTypes } from '../infer/infer.js'
  *
  * @param inputs - names of values; empty where the outputs depend on initializers only
  * @param outputs - names of values, at least one
- * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for an input whose type is not declared and does not follow, where the
+ * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for values inside subgraphs, with the node that has them, for an input whose type is not declared and does not follow, where the
  * outputs need a graph input that is not given, and where a needed node also produces one of the inputs
  */
 export function extract(model: OnnxModel, inputs: readonly string[], outputs: readonly string[]): OnnxModel {
@@ -110,10 +110,28 @@ function endsOf(whole: WholeGraph, list: string, given: readonly string[]): read
     const isProduced = whole.producerOf(whole.names.table.find(name)) !== NO_NODE
     if (isProduced || whole.graph.inputNames.has(name) || whole.initializers.has(name)) continue
     const known = whole.graph.values().map((value) => value.name)
-    const message = `The graph has no value ${valueText(name)}${nearestText(name, known)}`
+    const advice = innerText(whole, name) ?? nearestText(name, known)
+    const message = `The graph has no value ${valueText(name)}${advice}`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   return names
+}
+
+/**
+ * Where a value of a subgraph is: it has no value of its own outside, because a branch may not run and a body runs several times.
+ * Undefined for a name that no subgraph has.
+ */
+function innerText(whole: WholeGraph, name: string): string | undefined {
+  for (const node of whole.nodes()) {
+    if (!hasSubgraphs(node)) continue
+    const isInside = node.subgraphs.some((graph) =>
+      [graph, ...graph.subgraphs()].some((each) => each.value(name) !== undefined),
+    )
+    if (!isInside) continue
+    const outputs = node.outputs.filter((output) => output !== '').map(valueText)
+    return `; it is inside the node ${valueText(node.name)} (${node.opType}), which can only be cut at its outputs: ${outputs.join(', ')}.`
+  }
+  return undefined
 }
 
 interface End {

@@ -142,6 +142,34 @@ describe('extract', () => {
     expect(() => extract(whole, ['c'], ['chosen'])).toThrow(/"x".* not among the inputs/)
   })
 
+  it('refuses values inside subgraphs, with the node and the outputs at which it can be cut', () => {
+    const whole = chain()
+    const body = Graph.create('body')
+    body.addInput('i', { kind: 'tensor', dtype: 'int64', shape: [] })
+    body.addInput('go', { kind: 'tensor', dtype: 'bool', shape: [] })
+    body.addNode({ opType: 'Neg', inputs: ['b'], outputs: ['deep'] })
+    body.addOutput('go', { kind: 'tensor', dtype: 'bool', shape: [] })
+    body.addOutput('deep', PAIR)
+    const inner = Graph.create('inner')
+    inner.addNode({ opType: 'Abs', inputs: ['b'], outputs: ['shallow'] })
+    const loop = { body: { type: 'GRAPH', value: body } } as const
+    inner.addNode({ opType: 'Loop', name: 'loop', inputs: ['', ''], outputs: ['inside'], attributes: loop })
+    inner.addOutput('inside', PAIR)
+    whole.graph.setInitializer('c', tensor([1], { dtype: 'bool', shape: [] }))
+    const branch = { type: 'GRAPH', value: inner } as const
+    const attributes = { then_branch: branch, else_branch: branch }
+    whole.graph.addNode({ opType: 'If', name: 'if', inputs: ['c'], outputs: ['chosen'], attributes })
+    whole.graph.addOutput('chosen', PAIR)
+    for (const name of ['shallow', 'inside', 'deep', 'i']) {
+      const message = `The graph has no value "${name}"; it is inside the node "if" (If), which can only be cut at its outputs: "chosen".`
+      expect(() => extract(whole, ['x'], [name])).toThrow(message)
+      expect(() => extract(whole, [name], ['chosen'])).toThrow(message)
+    }
+    expect(() => extract(whole, ['x'], ['shallo'])).toThrow(
+      /^The graph has no value "shallo"(?!; it is inside)/,
+    )
+  })
+
   it('keeps functions that are called, also indirectly, and drops training', async () => {
     const model = chain()
     const body = { inputs: ['p'], outputs: ['q'], domain: 'own' }
