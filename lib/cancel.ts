@@ -3,6 +3,7 @@
  * such mechanism, so that every abort is ERR_ABORTED with the signal's reason.
  */
 import { readInput } from './caller_input.js'
+import { DeadlineReason } from './deadline.js'
 import { TileworkError } from './errors.js'
 import { valueText } from './value_text.js'
 
@@ -98,5 +99,6 @@ function subscribe(signal: AbortSignal): Subscription {
 }
 
 function abortedError(signal: AbortSignal): TileworkError {
+  if (signal.reason instanceof DeadlineReason) return new TileworkError('ERR_LIMIT', signal.reason.message)
   return new TileworkError('ERR_ABORTED', 'The operation was cancelled.', { cause: signal.reason })
 }

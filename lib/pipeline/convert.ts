@@ -4,6 +4,7 @@ import type { TmfileToOnnxReport } from '../bridges/onnx_tmfile/to_onnx/index.js
 import type { OnnxToTmfileReport } from '../bridges/onnx_tmfile/to_tmfile/index.js'
 import { checkFlags, checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
+import { checkDeadline, withDeadline } from '../deadline.js'
 import { findDevice } from '../device/devices.js'
 import { type BlockDtype, isBlockDtype, resolveElementType } from '../dtype/block_types.js'
 import type { Dtype, DtypeName } from '../dtype/dtypes.js'
@@ -28,7 +29,7 @@ import {
   type TensorChanges,
 } from './change_tensors.js'
 import { convertGraph, type GraphOptions, hasBridge, refuseGraphOptions } from './convert_graph.js'
-import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf } from './open.js'
+import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf, remoteUrlOf } from './open.js'
 import { checkValueQuantization, quantizeTensors, type ValueQuantization } from './quantize_tensors.js'
 import {
   checkTarget,
@@ -69,6 +70,11 @@ export type ConvertOptions = TensorChanges &
     readonly quantizeTo?: ValueQuantization
     /** Counts the values that a cast to `dtype` destroys. Large tensors are counted only where samples show losses. */
     readonly countLosses?: boolean
+    /**
+     * Milliseconds for the whole conversion: reading the input, computing and writing the output; after that ERR_LIMIT, and the target
+     * is unchanged. In a run over many files for each file, from when it is open. Default: none.
+     */
+    readonly deadline?: number
     /** Reports how each tensor was computed, see `explain`; not for a model that keeps its graph. */
     readonly explain?: boolean
   }
@@ -136,6 +142,7 @@ export function convertOptionNames(): string[] {
     'weightsOnly',
     'quantizeTo',
     'countLosses',
+    'deadline',
     'explain',
     'inputShapes',
     'batch',
@@ -165,12 +172,32 @@ export async function convert(
   throwIfAborted(options.signal)
   if (openedFile(input)) return convertFile(input as OpenFile, output, options)
   checkTarget(options.format, pathOf(output), pathOf(input))
-  const file = await open(input as Input, options.open)
-  try {
-    return await convertFile(file, output, options)
-  } finally {
-    file.close()
-  }
+  return withinDeadline(options, async (limited) => {
+    const file = await open(input as Input, remoteUrlOf(input) ? withSignal(limited) : limited.open)
+    try {
+      return await convertFile(file, output, limited)
+    } finally {
+      file.close()
+    }
+  })
+}
+
+/** Runs a conversion with options whose signal fires at its deadline too. */
+function withinDeadline<T>(
+  { deadline, ...options }: ConvertOptions,
+  job: (options: ConvertOptions) => Promise<T>,
+): Promise<T> {
+  return withDeadline({ deadline, signal: options.signal, what: 'The conversion' }, (signal) =>
+    job(signal ? { ...options, signal } : options),
+  )
+}
+
+/** The options of a remote input, whose requests end with the conversion. */
+function withSignal({ open: options, signal }: ConvertOptions): OpenOptions | undefined {
+  if (!signal) return options
+  const own = options?.remote?.signal
+  const both = own ? AbortSignal.any([own, signal]) : signal
+  return { ...options, remote: { ...options?.remote, signal: both } }
 }
 
 /**
@@ -190,6 +217,7 @@ export function readConvertOptions<Options extends ConvertOptions>(
   if (options.format !== undefined) formatByName(options.format)
   checkFlags(options, ['weightsOnly', 'countLosses', ...FILE_FLAGS])
   checkMaxOutputBytes(options)
+  checkDeadline('deadline', options.deadline)
   if (options.quantizeTo !== undefined) {
     readInput('quantizeTo', () => checkValueQuantization(options.quantizeTo!))
     const other = (['dtype', 'quantize', 'layout', 'fromLayout'] as const).find(
@@ -225,7 +253,7 @@ export async function convertFile(
   options: ConvertOptions,
 ): Promise<ConvertResult> {
   try {
-    return await convertOpen(file, output, options)
+    return await withinDeadline(options, (limited) => convertOpen(file, output, limited))
   } catch (error) {
     throw withFinding(error, file)
   }

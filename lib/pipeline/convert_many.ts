@@ -352,6 +352,7 @@ function settingsOf(options: CheckedManyOptions): object {
     overwrite,
     replaceGraph,
     maxOutputBytes,
+    deadline,
     ...rest
   } = options
   const { onFile, onProgress, onDamagedManifest, layout, fromLayout, dtype, quantize, ...settings } = rest

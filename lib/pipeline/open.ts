@@ -12,6 +12,7 @@ import type { ByteSource } from '../bytes/source.js'
 import { isWindows } from '../bytes/windows_names.js'
 import { checkFlag, checkOneOf, isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
+import { withDeadline } from '../deadline.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
 import type { GgufModel } from '../formats/gguf/index.js'
@@ -206,7 +207,24 @@ export function openedFile(content: unknown): OpenedFile | undefined {
  * @throws TileworkError ERR_IO, ERR_UNKNOWN_FORMAT, ERR_LIMIT, and the codes of the format's reader
  */
 export async function open(input: Input, given: OpenOptions = {}): Promise<OpenFile> {
-  const options = copyOptions(given)
+  return withRemoteDeadline(input, copyOptions(given), (options) => openInput(input, options))
+}
+
+/** Runs a job whose requests end at the deadline of the options. */
+function withRemoteDeadline<T>(
+  input: Input,
+  options: OpenOptions,
+  job: (options: OpenOptions) => Promise<T>,
+): Promise<T> {
+  const url = remoteUrlOf(input)
+  const { deadline, ...remote } = checkRemoteOptions(options.remote)
+  if (!url || deadline === undefined) return job(options)
+  return withDeadline({ deadline, signal: remote.signal, what: `Opening ${urlLabel(url)}` }, (signal) =>
+    job({ ...options, remote: { ...remote, ...(signal && { signal }) } }),
+  )
+}
+
+async function openInput(input: Input, options: OpenOptions): Promise<OpenFile> {
   const checked = checkOptions(options)
   const opened = await openWithFormat(input, options)
   const { detected } = opened
@@ -350,7 +368,8 @@ export interface CheckOptions extends OpenOptions {
 export async function check(input: Input, given: CheckOptions = {}): Promise<Finding[]> {
   const { signal, ...options } = copyOptions(given)
   throwIfAborted(signal)
-  return untilAborted(checkInput(input, options), signal)
+  const checked = withRemoteDeadline(input, options, (limited) => checkInput(input, limited))
+  return untilAborted(checked, signal)
 }
 
 async function checkInput(input: Input, options: OpenOptions): Promise<Finding[]> {

@@ -30,7 +30,8 @@ const IS_CLEAN_PAIR = /mixed: 0, nodata: 0, fail: 0, refused: 0/
 
 /**
  * What each is run with, what its output must contain, and what it must not. A bomb that is `SLOW` is so on a busy machine as
- * well, and one above the memory bound of `open` and `check` may be so by its edits, so both are only counted.
+ * well, and one above the memory bound of `open` and `check` may be so by its edits, so both are only counted. `judge` returns what
+ * is wrong with an output.
  */
 const PROGRAMS = [
   { name: 'bombs', bad: /^!! (DIED|ERR).*/m, counted: /^!! (MEM|SLOW)/gm },
@@ -82,6 +83,21 @@ const PROGRAMS = [
     args: () => ['130000', 'w/many.safetensors'],
     command: ['inspect', 'w/many.safetensors'],
   },
+  { name: 'unwritten_bytes', good: /^(.* unwritten bytes: 0 .*\n){6}$/ },
+  {
+    name: 'large_reorders',
+    args: (round) => [String(round), '20'],
+    good: /^(\d+) of \1 right/m,
+    bad: /^WRONG.*/m,
+  },
+  { name: 'constant_tail_bits', judge: hasZeroTails },
+  { name: 'one_byte_chunks', args: () => ['4'], good: /^ERR_\w+/m, judge: isBoundedByBytes },
+  { name: 'image_proxies', good: /^(\w+ (ok|ERR_\w+)\n){8}$/, bad: /^.*NOT-TE.*/m },
+  // The worker's side of it is in test/queue/convert_job.test.ts: this one converts without a limit, and aborts itself.
+  {
+    name: 'output_limit',
+    good: /quantize blockSize 0: ERR_ARGUMENT\nconvert quantizeTo blockSize 0: ERR_ARGUMENT/,
+  },
   // Records that share bytes are refused.
   {
     name: 'mkbtfsame',
@@ -91,6 +107,27 @@ const PROGRAMS = [
     good: /ERR_OVERLAP/,
   },
 ]
+
+/** Bytes that `one_byte_chunks` receives, and an empty process as it prints its memory, in MiB. */
+const RECEIVED_MIB = 4e6 / 2 ** 20
+const EMPTY_PROCESS_MIB = 64
+
+function isBoundedByBytes(output) {
+  const peak = Number(/^peak rss MiB (\d+) /m.exec(output)?.[1])
+  const limit = 2 * RECEIVED_MIB + 64 + EMPTY_PROCESS_MIB
+  return peak < limit ? undefined : `peak memory is ${peak} MiB; the limit is ${Math.round(limit)}`
+}
+
+/** Each line has the bytes three times, and equal digests. */
+function hasZeroTails(output) {
+  const line = /expected (\w+) got (\w+) materialized (\w+) digests equal: (\w+)/
+  const lines = output.split('\n').filter((each) => each.includes('digests equal'))
+  const wrong = lines.find((each) => {
+    const [, expected, got, materialized, areEqual] = line.exec(each) ?? []
+    return expected === undefined || got !== expected || materialized !== expected || areEqual !== 'true'
+  })
+  return lines.length === 5 ? wrong : `${lines.length} lines of 5`
+}
 
 const names = [...new Set(PROGRAMS.map(({ name }) => name))]
 const { rounds, only } = new Command('npm run test:review-attacks --')
@@ -129,17 +166,18 @@ function runAll(programs) {
 }
 
 /** @returns {{ fault?: string, counted: number }} */
-function runOnce({ name, flags = [], args = () => [], command, exitCode = 0, good, bad, counted }, round) {
+function runOnce(program, round) {
+  const { name, flags = [], args = () => [], command, exitCode = 0, good, bad, counted, judge } = program
   const folder = join(workFolder, 'run')
   rmSync(folder, { recursive: true, force: true })
   // Programs write into the first, and `underneath` into the second, which it does not make.
   mkdirSync(join(folder, 'w', 'ul'), { recursive: true })
   symlinkSync(SHARED, join(folder, 'SHARED'))
-  const program = [join(PROGRAMS_FOLDER, `${name}.mjs`), ...args(round)]
-  let result = runNode(folder, ['--expose-gc', ...flags, ...program])
+  const line = [join(PROGRAMS_FOLDER, `${name}.mjs`), ...args(round)]
+  let result = runNode(folder, ['--expose-gc', ...flags, ...line])
   if (command && result.status === 0) result = runNode(folder, [CLI, ...command])
   const { status, signal, output } = result
-  const found = bad?.exec(output)?.[0]
+  const found = bad?.exec(output)?.[0] ?? judge?.(output)
   const isGood = good === undefined || good.test(output)
   const end = signal ?? `exit code ${status}`
   const lastLine = output.trimEnd().split('\n').at(-1)

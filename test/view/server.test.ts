@@ -145,6 +145,20 @@ describe('who may ask', () => {
     expect(body.toString()).not.toContain('safetensors')
   })
 
+  it('refuses a Host that occurs twice', async () => {
+    const { host, hostname, port } = new URL(server.url)
+    const text = await new Promise<string>((resolve) => {
+      const socket = connect({ host: hostname, port: Number(port) }, () =>
+        socket.write(`GET ${below('api/files')} HTTP/1.1\r\nHost: ${host}\r\nhost: ${host}\r\n\r\n`),
+      )
+      socket.once('data', (data) => {
+        resolve(String(data))
+        socket.destroy()
+      })
+    })
+    expect(text).toMatch(/^HTTP\/1\.1 40[03] /)
+  })
+
   it('refuses every token but its own', async () => {
     const token = new URL(server.url).pathname.split('/')[1]!
     expect(token).toMatch(/^[\w-]{32}$/)

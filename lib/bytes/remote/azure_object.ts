@@ -90,9 +90,11 @@ function identity(): Azure.AnonymousCredential {
 
 class AzureObject implements StoredObject {
   readonly #client: Azure.BlockBlobClient
+  readonly #options: CheckedRemoteOptions
   readonly #abort: { readonly abortSignal?: AbortSignal }
 
   constructor({ bucket, key }: StorePlace, options: CheckedRemoteOptions) {
+    this.#options = options
     this.#client = clientOf(loadSdk(), options).getContainerClient(bucket).getBlockBlobClient(key)
     this.#abort = options.signal ? { abortSignal: options.signal } : {}
   }
@@ -102,7 +104,11 @@ class AzureObject implements StoredObject {
       ...this.#abort,
       ...(version !== undefined && { conditions: { ifMatch: version } }),
     })
-    return { bytes: await bodyOf(readableStreamBody!, end - start), contentRange, version: etag }
+    return {
+      bytes: await bodyOf(readableStreamBody!, end - start, this.#options),
+      contentRange,
+      version: etag,
+    }
   }
 
   async length(): Promise<number | undefined> {

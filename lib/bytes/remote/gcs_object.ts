@@ -50,7 +50,7 @@ class GcsObject implements StoredObject {
     stream.on('response', (response: { toJSON(): { headers: typeof headers } }) => {
       headers = response.toJSON().headers
     })
-    const bytes = await bodyOf(stream, end - start, this.#options.signal)
+    const bytes = await bodyOf(stream, end - start, this.#options)
     if (headers['content-encoding'] === 'gzip') {
       const message =
         'The object is stored with content-encoding gzip, so its byte ranges are not ranges of the file.'

@@ -12,6 +12,7 @@ import { CollectedBytes } from '../collected_bytes.js'
 import { DEFAULT_INPUT_BYTES } from '../receive.js'
 import { RedirectGuard } from './redirect_guard.js'
 import type { CheckedRemoteOptions } from './remote_options.js'
+import { rateCheck } from './response_rate.js'
 import { RETRYABLE_STATUS } from './retry.js'
 import { type RemoteObject, RetryableError, urlLabel } from './url_scheme.js'
 
@@ -222,7 +223,9 @@ class HttpConnection {
       const fail = (error: Error): void => reject(retryable(error))
       request.on('error', fail)
       request.on('timeout', () => request.destroy(new RetryableError(`no data for ${timeout} ms`)))
-      request.on('response', (response) => receiveAnswer(response, range).then(resolve, fail))
+      request.on('response', (response) => {
+        receiveAnswer(response, range, this.#options).then(resolve, fail)
+      })
       request.end()
     })
   }
@@ -251,6 +254,7 @@ interface RangeRequest {
 async function receiveAnswer(
   response: IncomingMessage,
   { range: [start, end], takesWhole = false }: RangeRequest,
+  options: CheckedRemoteOptions,
 ): Promise<Answer> {
   const { statusCode: status = 0, headers } = response
   if (status !== 206 && !(status === 200 && takesWhole)) {
@@ -268,14 +272,18 @@ async function receiveAnswer(
       `The server sends the object with the content-encoding ${valueText(encoding)}, so its byte ranges are not ranges of the file.`,
     )
   }
-  const bytes = await receiveBytes(response, status === 206 ? end - start : DEFAULT_INPUT_BYTES)
+  const bytes = await receiveBytes(response, status === 206 ? end - start : DEFAULT_INPUT_BYTES, options)
   const length = Number(headers['content-length'] ?? bytes.byteLength)
   if (length !== bytes.byteLength)
     throw new RetryableError(`the response has ${bytes.byteLength} of ${length} bytes`)
   return { status, headers, bytes }
 }
 
-async function receiveBytes(response: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
+async function receiveBytes(
+  response: IncomingMessage,
+  maxBytes: number,
+  { minBytesPerSecond }: CheckedRemoteOptions,
+): Promise<Uint8Array> {
   const announced = Number(response.headers['content-length'] ?? 0)
   const tooLong = (): TileworkError =>
     new TileworkError('ERR_LIMIT', `The response is larger than the limit of ${maxBytes} bytes.`)
@@ -286,6 +294,7 @@ async function receiveBytes(response: IncomingMessage, maxBytes: number): Promis
   // Pages that the server never fills take no memory.
   const bytes = announced > 0 ? Buffer.allocUnsafeSlow(announced) : undefined
   const collected = new CollectedBytes()
+  const checkRate = rateCheck(minBytesPerSecond)
   let length = 0
   // Not `for await`: its overhead per chunk exceeds the time of the copy.
   response.on('data', (chunk: Uint8Array) => {
@@ -296,6 +305,11 @@ async function receiveBytes(response: IncomingMessage, maxBytes: number): Promis
     if (bytes) bytes.set(chunk, length)
     else collected.add(chunk)
     length += chunk.byteLength
+    try {
+      checkRate(length)
+    } catch (error) {
+      response.destroy(error as Error)
+    }
   })
   await finished(response)
   return bytes ? bytes.subarray(0, length) : collected.take()

@@ -6,7 +6,8 @@ import type { Readable } from 'node:stream'
 import { throwIfAborted, whenAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { CollectedBytes } from '../collected_bytes.js'
-import { type CheckedRemoteOptions, checkRemoteOptions } from './remote_options.js'
+import { type CheckedRemoteOptions, checkRemoteOptions, type RemoteOptions } from './remote_options.js'
+import { rateCheck } from './response_rate.js'
 import { RETRYABLE_STATUS } from './retry.js'
 import {
   encodedPath,
@@ -123,8 +124,9 @@ function decodeKey(key: string, label: string): string {
 export async function bodyOf(
   stream: NodeJS.ReadableStream,
   maxBytes: number,
-  signal?: AbortSignal,
+  { signal, minBytesPerSecond }: Pick<RemoteOptions, 'signal' | 'minBytesPerSecond'>,
 ): Promise<Uint8Array> {
+  const checkRate = rateCheck(minBytesPerSecond)
   const collected = new CollectedBytes()
   const unsubscribe = signal && whenAborted(signal, () => (stream as Readable).destroy(new Error('aborted')))
   try {
@@ -134,9 +136,11 @@ export async function bodyOf(
         throw new TileworkError('ERR_LIMIT', `The response is larger than the ${maxBytes} requested bytes.`)
       }
       collected.add(chunk)
+      checkRate(collected.length)
     }
   } catch (error) {
-    if (collected.length === 0 || error instanceof TileworkError) throw error
+    if (collected.length === 0 || error instanceof TileworkError || error instanceof RetryableError)
+      throw error
     throw new RetryableError(`the response was cut: ${(error as Error).message}`, { cause: error })
   } finally {
     unsubscribe?.()

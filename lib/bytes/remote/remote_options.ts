@@ -1,6 +1,7 @@
 /** How remote objects are read and written. */
 import { checkOptions, readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
+import { checkDeadline } from '../../deadline.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 
@@ -25,6 +26,13 @@ export interface RemoteOptions {
   readonly addresses?: 'any' | 'public'
   /** Milliseconds without a byte after which a request has failed. Default 30,000. */
   readonly timeout?: number
+  /**
+   * Milliseconds for all requests of an `open` together, waits between them included; after that ERR_LIMIT. Reads of the open file
+   * are not limited. Default: none.
+   */
+  readonly deadline?: number
+  /** Bytes per second, averaged from the first second on, below which a response has failed. Default: none. */
+  readonly minBytesPerSecond?: number
   /** How often a request is repeated after a transient failure: 408, 425, 429, 5xx, a broken connection. Default 5. */
   readonly retries?: number
   /** Parallel requests for one object. Default 6, as in browsers. */
@@ -76,6 +84,8 @@ const UPPER_BOUNDS = {
 
 const NAMES: readonly (keyof RemoteOptions)[] = [
   ...(Object.keys(DEFAULTS) as (keyof RemoteOptions)[]),
+  'deadline',
+  'minBytesPerSecond',
   'signal',
   's3',
   'gs',
@@ -96,6 +106,10 @@ export function checkRemoteOptions(given: RemoteOptions = {}): CheckedRemoteOpti
     if (Number.isInteger(value) && value >= min && value <= max) continue
     throw wrong(`remote.${name}`, value, `a whole number from ${min} to ${max}`)
   }
+  checkDeadline('remote.deadline', options.deadline)
+  const { minBytesPerSecond: rate = 0 } = options
+  if (!Number.isSafeInteger(rate) || rate < 0)
+    throw wrong('remote.minBytesPerSecond', rate, 'a whole number from 0')
   if (!['same-host', 'public', 'any'].includes(options.redirects)) {
     throw wrong('remote.redirects', options.redirects, '"same-host", "public" or "any"')
   }

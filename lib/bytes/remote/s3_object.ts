@@ -42,9 +42,11 @@ class S3Object implements StoredObject {
   readonly #sdk: Sdk
   readonly #at: { readonly Bucket: string; readonly Key: string }
   readonly #client: S3Client
+  readonly #options: CheckedRemoteOptions
   readonly #abort: { readonly abortSignal?: AbortSignal }
 
   constructor({ bucket, key }: StorePlace, options: CheckedRemoteOptions) {
+    this.#options = options
     this.#sdk = loadSdk()
     this.#at = { Bucket: bucket, Key: key }
     this.#client = clientOf(this.#sdk, options)
@@ -59,7 +61,7 @@ class S3Object implements StoredObject {
     const range = { Range: `bytes=${start}-${end - 1}` }
     const answer = await this.#send(new GetObjectCommand({ ...this.#at, ...condition, ...range }))
     const body = answer.Body as NodeJS.ReadableStream | undefined
-    const bytes = body ? await bodyOf(body, end - start) : new Uint8Array(0)
+    const bytes = body ? await bodyOf(body, end - start, this.#options) : new Uint8Array(0)
     return { bytes, contentRange: answer.ContentRange, version: answer.ETag }
   }
 

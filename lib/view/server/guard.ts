@@ -29,8 +29,11 @@ export class Guard {
   }
 
   /** @returns the path below the token, without the query, or why the request is refused */
-  admit({ method, url = '', headers }: IncomingMessage): { readonly path: string } | Refusal {
+  admit({ method, url = '', headers, rawHeaders }: IncomingMessage): { readonly path: string } | Refusal {
     const { host = '', origin } = headers
+    // Node takes the first one, a proxy perhaps the last.
+    if (rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length > 1)
+      return { status: 403, message: 'The Host header occurs twice.' }
     if (!this.#hosts.has(host)) return { status: 403, message: 'The Host header names another server.' }
     if (origin !== undefined && origin !== `http://${host}`)
       return { status: 403, message: 'The request comes from another origin.' }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openRemote } from '../../../lib/bytes/remote/schemes.js'
 import type { ByteSource } from '../../../lib/index.js'
-import { type OpenOptions, open, serialize, slice, tensor } from '../../../lib/index.js'
+import { check, convert, type OpenOptions, open, serialize, slice, tensor } from '../../../lib/index.js'
 import { runCli } from '../../cli/run_cli.js'
 import { modelProto, tensorProto } from '../../formats/onnx/onnx_bytes.js'
 import { addModel } from '../../models/onnx/small_model.js'
@@ -506,6 +506,65 @@ describe('hostile answers', () => {
     await expect(open(url)).rejects.toMatchObject({ code: 'ERR_PATH_ESCAPE' })
   })
 
+  /** Sends a byte now and then, so that no request is inactive. */
+  const drip = (everyMs: number): void => {
+    server.fault = (_request, response) => {
+      response.writeHead(206, { 'content-range': 'bytes 0-99999/100000' })
+      const timer = setInterval(() => response.write('x'), everyMs)
+      response.on('close', () => clearInterval(timer))
+      return true
+    }
+  }
+
+  it('an answer that drips is ended by the deadline of open, of check and of a conversion', async () => {
+    drip(20)
+    const late = { code: 'ERR_LIMIT', message: expect.stringContaining('longer than its deadline of 300 ms') }
+    const url = server.url('/a.npy')
+    for (const call of [
+      () => open(url, { remote: { deadline: 300 } }),
+      () => check(url, { remote: { deadline: 300 } }),
+      () => convert(url, '/nowhere/b.npy', { deadline: 300 }),
+    ]) {
+      const started = performance.now()
+      await expect(call()).rejects.toMatchObject(late)
+      expect(performance.now() - started).toBeLessThan(5000)
+    }
+  })
+
+  it('an answer below the least rate is a failure that may pass', async () => {
+    drip(100)
+    const remote = { minBytesPerSecond: 1000, retries: 1 }
+    await expect(open(server.url('/a'), { remote })).rejects.toMatchObject({
+      code: 'ERR_IO',
+      message: expect.stringMatching(/with \d+ bytes per second.* is 1000, in each of 2 attempts/),
+    })
+    expect(server.requests).toHaveLength(2)
+  })
+
+  it('a wait that a server asks for ends at the deadline', async () => {
+    server.fault = (_request, response) => {
+      response.writeHead(503, { 'retry-after': '50' }).end()
+      return true
+    }
+    const started = performance.now()
+    await expect(open(server.url('/a'), { remote: { deadline: 200 } })).rejects.toMatchObject({
+      code: 'ERR_LIMIT',
+    })
+    expect(performance.now() - started).toBeLessThan(5000)
+  })
+
+  it('a deadline that was kept does not end later reads', async () => {
+    const file = await open(
+      server.put('/a.npy', await serialize(tensor(new Float32Array(10_000)), { format: 'npy' })),
+      {
+        remote: { deadline: 2000, cacheBytes: 0 },
+      },
+    )
+    await new Promise((resolve) => setTimeout(resolve, 2100))
+    expect((await file.dense(0).bytes()).byteLength).toBe(40_000)
+    file.close()
+  })
+
   it('more bytes than were asked for are not received', async () => {
     server.fault = (_request, response) => {
       response.writeHead(206, { 'content-range': 'bytes 0-4/5' })
@@ -522,6 +581,8 @@ describe('hostile answers', () => {
 
 it.each([
   [{ timeout: 0 }, /timeout is 0; it must be a whole number from 1/],
+  [{ deadline: 0 }, /deadline is 0; it must be a whole number of milliseconds from 1/],
+  [{ minBytesPerSecond: -1 }, /minBytesPerSecond is -1; it must be a whole number from 0/],
   [{ redirects: 'all' }, /redirects is "all"/],
   [{ headers: { a: 1 } }, /headers\["a"\] is 1/],
   [{ cash: 1 }, /unknown option "cash"/],
