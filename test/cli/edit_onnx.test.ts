@@ -166,6 +166,8 @@ describe('edit of an ONNX model', () => {
   it.each([
     [['--set-input', 'x=N,2'], 'N', 'input x is [N, 2]'],
     [['--set-batch', '8'], 8, 'batch is 8'],
+    [['--set-batch', 'N'], 'N', 'batch is N'],
+    [['--set-batch', 'batch_size'], 'batch_size', 'batch is batch_size'],
   ])('%j changes shapes that follow', async (args, batch, change) => {
     const { changes, file } = await edited(...args)
     expect(changes).toEqual([change, 'Reshape reshape follows the batch'])
@@ -173,6 +175,11 @@ describe('edit of an ONNX model', () => {
     const shapes = ['x', 'product', 'active', 'y', 'z'].map((name) => graph.typeOf(name))
     expect(shapes).toEqual(shapes.map(() => ({ kind: 'tensor', dtype: 'float32', shape: [batch, 2] })))
     expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
+  })
+
+  it.each(['-1', '1.5', 'N,M', ''])('refuses --set-batch %j', async (batch) => {
+    const { code, stderr } = await runCli(['edit', MODEL, '--set-batch', batch, '-o', inFolder('never.onnx')])
+    expect({ code, stderr }).toEqual({ code: 64, stderr: expect.stringContaining('--set-batch') })
   })
 
   it('removes nodes, by their name or the name of an output, and what is unused', async () => {

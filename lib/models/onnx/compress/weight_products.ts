@@ -1,4 +1,5 @@
 /** Nodes that multiply with a matrix: what MatMulNBits, which takes [K, N] alone, needs before and behind it. */
+import { integersOf } from '../document/attribute.js'
 import { isStandard } from '../document/scope.js'
 import type { NewAttribute, NewNode, Node } from '../document/types.js'
 
@@ -47,12 +48,12 @@ function whyNoGemm(node: Node): string | undefined {
 
 /** A Conv is a product with a matrix where its kernel is one element and moves by one. */
 function whyNoPointwise(node: Node, shape: readonly number[]): string | undefined {
-  const isOne = (each: number | bigint): boolean => Number(each) === 1
+  const isOne = (each: number): boolean => each === 1
   if (shape.length < 3 || !shape.slice(2).every(isOne))
     return `its kernel is [${shape.slice(2)}], not of one element`
   if (Number(node.attribute('group')?.value ?? 1) !== 1) return 'it has groups'
-  if (!integers(node, 'strides').every(isOne)) return 'its strides are not 1'
-  return integers(node, 'pads').every((each) => Number(each) === 0) ? undefined : 'it has padding'
+  if (!integers(node, 'strides')?.every(isOne)) return 'its strides are not 1'
+  return integers(node, 'pads')?.every((each) => each === 0) ? undefined : 'it has padding'
 }
 
 /** What gives the data its channels as last axis, and their new name. */
@@ -96,6 +97,7 @@ function factor(node: Node, name: string): number {
   return Number(node.attribute(name)?.value ?? 1)
 }
 
-function integers(node: Node, name: string): readonly (number | bigint)[] {
-  return (node.attribute(name)?.value ?? []) as readonly (number | bigint)[]
+function integers(node: Node, name: string): readonly number[] | undefined {
+  const attribute = node.attribute(name)
+  return attribute ? integersOf(attribute) : []
 }

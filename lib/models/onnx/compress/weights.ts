@@ -10,6 +10,7 @@ import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { BlockBits } from '../../../tensor/number_blocks.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
+import { integersOf } from '../document/attribute.js'
 import { checkModel } from '../document/check_model.js'
 import { FreshNames } from '../document/fresh_names.js'
 import type { OnnxModel } from '../document/model.js'
@@ -543,6 +544,6 @@ function isMatrixInMoreAxes({ shape }: Tensor): boolean {
 
 function isTransposeOfMatrix(node: Node): boolean {
   if (!isStandard(node, 'Transpose')) return false
-  const perm = node.attribute('perm')?.value as readonly (number | bigint)[] | undefined
-  return perm === undefined || (perm.length === 2 && Number(perm[0]) === 1 && Number(perm[1]) === 0)
+  const perm = node.attribute('perm')
+  return perm === undefined || integersOf(perm)?.join() === '1,0'
 }

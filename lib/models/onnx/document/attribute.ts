@@ -277,3 +277,8 @@ function refuseExternal(graph: Message): void {
     throw new TileworkError('ERR_UNSUPPORTED', text)
   }
 }
+
+/** The numbers of an attribute that must be INTS; undefined for one of another type, as damaged files have it. */
+export function integersOf(attribute: Attribute): readonly number[] | undefined {
+  return attribute.type === 'INTS' ? (attribute.value as readonly (number | bigint)[]).map(Number) : undefined
+}

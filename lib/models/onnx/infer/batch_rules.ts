@@ -3,6 +3,7 @@
  * that lack the new one. Shapes are numbers here; a symbolic batch has a number in its place.
  */
 
+import { integersOf } from '../document/attribute.js'
 import {
   axisOf,
   type Dim,
@@ -234,10 +235,12 @@ function sizes(input: number): Rule {
   return (site) => {
     const list = site.list(input)
     if (!list) return NOTHING
-    const axes = site.node.attribute('axes')?.value as readonly (number | bigint)[] | undefined
+    const attribute = site.node.attribute('axes')
+    const axes = attribute && integersOf(attribute)
+    if (attribute && !axes) return 'misfit'
     const rank = site.after(0)?.length ?? 0
     for (const axis of site.changedAxes(0)) {
-      const at = axes ? axes.findIndex((each) => axisOf(Number(each), rank) === axis) : axis
+      const at = axes ? axes.findIndex((each) => axisOf(each, rank) === axis) : axis
       const [old, now] = [site.before(0)![axis] as number, site.after(0)![axis] as number]
       if (list[at] === undefined || list[at] === now) continue
       if (list[at] !== old) return 'misfit'

@@ -2,6 +2,7 @@
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
+import { integersOf } from '../document/attribute.js'
 import { standardDomain } from '../document/node.js'
 import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
@@ -126,8 +127,9 @@ export class NodeView {
   }
 
   ints(name: string): readonly number[] | undefined {
-    const value = this.attribute(name)?.value
-    return Array.isArray(value) && value.every(Number.isSafeInteger) ? value : undefined
+    const attribute = this.attribute(name)
+    const values = attribute && integersOf(attribute)
+    return values?.every(Number.isSafeInteger) ? values : undefined
   }
 
   text(name: string): string | undefined {

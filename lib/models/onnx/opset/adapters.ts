@@ -6,6 +6,7 @@ import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
 import { cast } from '../../../tensor/cast.js'
 import { tensor } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import { integersOf } from '../document/attribute.js'
 import { Graph } from '../document/graph.js'
 import type { AttributeValue, Dimension, NewAttribute, Node, ValueType } from '../document/types.js'
 import type { NodePlace } from './node_place.js'
@@ -13,8 +14,6 @@ import type { OperatorName } from './versions.js'
 
 /** @returns the reason of a refusal; undefined after the node was changed, or needs no change */
 export type Adapter = (place: NodePlace) => string | undefined
-
-type Numbers = readonly (number | bigint)[]
 
 /** Removes attributes that have no meaning any more. */
 function drops(...names: readonly string[]): Adapter {
@@ -37,8 +36,10 @@ function steps(...adapters: readonly Adapter[]): Adapter {
 /** A list of integers becomes an input. */
 function integersToInput(name: string, input: number): Adapter {
   return (place) => {
-    const values = place.node.attribute(name)?.value as Numbers | undefined
-    if (values === undefined) return undefined
+    const attribute = place.node.attribute(name)
+    if (attribute === undefined) return undefined
+    const values = integersOf(attribute)
+    if (values === undefined) return `its ${name} is ${attribute.type}, not INTS`
     const list = BigInt64Array.from(values, BigInt)
     return toInput(place, name, input, tensor(list, { shape: [list.length] }))
   }
@@ -258,8 +259,10 @@ const ratio: Adapter = (place) => {
 }
 
 const scales: Adapter = (place) => {
-  const values = place.node.attribute('scales')?.value as readonly number[] | undefined
-  if (values === undefined) return 'it has no attribute scales'
+  const attribute = place.node.attribute('scales')
+  if (attribute === undefined) return 'it has no attribute scales'
+  if (attribute.type !== 'FLOATS') return `its scales is ${attribute.type}, not FLOATS`
+  const values = attribute.value as readonly number[]
   return toInput(place, 'scales', 1, tensor(Float32Array.from(values), { shape: [values.length] }))
 }
 
@@ -305,8 +308,10 @@ const splitLengths: Adapter = (place) => {
 }
 
 const paddings: Adapter = ({ node }) => {
-  const value = node.attribute('paddings')?.value as Numbers | undefined
-  if (value === undefined) return 'it has no attribute paddings'
+  const attribute = node.attribute('paddings')
+  if (attribute === undefined) return 'it has no attribute paddings'
+  const value = integersOf(attribute)
+  if (value === undefined) return `its paddings is ${attribute.type}, not INTS`
   node.setAttribute('pads', { type: 'INTS', value })
   node.removeAttribute('paddings')
   return undefined
@@ -391,7 +396,9 @@ const batchedScan: Adapter = (place) => {
   const made = (types: readonly ValueType[], part: string): string[] => types.map(() => place.name(part))
   const [given, found] = [made(inputs, 'scan_input'), made(outputs, 'scan_output')]
   for (const [at, name] of given.entries()) element.addInput(name, inputs[at]!)
-  const directions = node.attribute('directions')?.value as Numbers | undefined
+  const attribute = node.attribute('directions')
+  const directions = attribute && integersOf(attribute)
+  if (attribute && !directions) return `its directions is ${attribute.type}, not INTS`
   element.addNode({
     opType: 'Scan',
     inputs: given,

@@ -8,6 +8,7 @@ import { transposed, withShape } from '../../../formats/onnx/tensor/rearranged.j
 import { cast } from '../../../tensor/cast.js'
 import { sizeOf } from '../../../tensor/shape.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import { integersOf } from '../document/attribute.js'
 import type { OnnxModel } from '../document/model.js'
 import { orderedNodes } from '../document/node_order.js'
 import { mainScope, type Scope } from '../document/scope.js'
@@ -121,8 +122,9 @@ function reshaped(_: Node, weight: DenseTensor, type: ValueType | undefined): De
 /** Transposes that exchange two groups of neighbouring axes, or move axes of extent 1 only. */
 function moved(node: Node, weight: DenseTensor): DenseTensor | undefined {
   const { shape, dtype, size } = weight
-  const given = node.attribute('perm')?.value as readonly number[] | undefined
-  const perm = given ?? shape.map((_, axis) => shape.length - 1 - axis)
+  const given = node.attribute('perm')
+  const perm = given ? integersOf(given) : shape.map((_, axis) => shape.length - 1 - axis)
+  if (!perm) return undefined
   const target = perm.map((axis) => shape[axis])
   if (new Set(perm).size !== shape.length || !target.every((extent) => extent !== undefined)) return undefined
   const long = perm.filter((axis) => shape[axis] !== 1)

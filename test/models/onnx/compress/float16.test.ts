@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { check, type DenseTensor, open, serialize, tensor } from '../../../../lib/index.js'
 import { Graph, type NewNode, OnnxModel, type ToFloat16Options, toFloat16 } from '../../../../lib/onnx.js'
+import { outputsOf, randomFloats } from './compare_outputs.js'
+import { runtime } from './onnxruntime.js'
 import { casesWith, initializersOf, operatorsOf, recorded } from './recorded.js'
 
 const VARIANTS: readonly (readonly [string, ToFloat16Options])[] = [
@@ -121,6 +123,146 @@ describe('toFloat16', () => {
     await toFloat16(model)
     expect(nodesOf(model).filter((text) => text.startsWith('Relu')).length).toBe(2)
     expect((await check(await serialize(model))).filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+
+  const shape = { type: 'INTS', value: [2] } as const
+  const scalars = (...numbers: number[]) =>
+    numbers.map((number, at) => tensor([number], { dtype: 'int64', shape: [], name: `n${at}` }))
+  it.each<[string, NewNode]>([
+    ['RandomNormal', { opType: 'RandomNormal', outputs: ['made'], attributes: { shape } }],
+    ['RandomUniform', { opType: 'RandomUniform', outputs: ['made'], attributes: { shape } }],
+    [
+      'RandomNormalLike of integers',
+      {
+        opType: 'RandomNormalLike',
+        inputs: ['whole'],
+        outputs: ['made'],
+        attributes: { dtype: { type: 'INT', value: 1 } },
+      },
+    ],
+    [
+      'RandomUniformLike of integers',
+      {
+        opType: 'RandomUniformLike',
+        inputs: ['whole'],
+        outputs: ['made'],
+        attributes: { dtype: { type: 'INT', value: 1 } },
+      },
+    ],
+    [
+      'EyeLike of integers',
+      {
+        opType: 'EyeLike',
+        inputs: ['whole'],
+        outputs: ['made'],
+        attributes: { dtype: { type: 'INT', value: 1 } },
+      },
+    ],
+    [
+      'MelWeightMatrix',
+      { opType: 'MelWeightMatrix', inputs: ['n0', 'n1', 'n2', 'low', 'high'], outputs: ['made'] },
+    ],
+    ['MeanVarianceNormalization', { opType: 'MeanVarianceNormalization', inputs: ['x4'], outputs: ['made'] }],
+  ])('keeps %s in float32, which onnxruntime does not run in float16', async (_, node) => {
+    const model = modelOf([
+      { ...node, name: 'maker' },
+      { opType: 'Size', inputs: ['made'], outputs: ['size'] },
+      { opType: 'Neg', inputs: ['x'], outputs: ['y'] },
+      { opType: 'Abs', inputs: ['made'], outputs: ['z'] },
+    ])
+    const { graph } = model
+    graph.addInput('x4', { kind: 'tensor', dtype: 'float32', shape: [1, 2, 2, 2] })
+    graph.setInitializer('whole', tensor([1n, 2n, 3n, 4n], { dtype: 'int64', shape: [2, 2] }))
+    for (const each of scalars(8, 16, 8000)) graph.setInitializer(each.name, each)
+    for (const [name, value] of Object.entries({ low: 20, high: 4000 }))
+      graph.setInitializer(name, tensor([value], { dtype: 'float32', shape: [] }))
+    graph.addOutput('z', { kind: 'tensor', dtype: 'float32' })
+    const before = model.copy()
+    const { nodes } = await toFloat16(model)
+    const found = nodes.filter(({ name }) => name === 'maker')
+    expect(found).toEqual([expect.objectContaining({ opType: node.opType, reason: expect.any(String) })])
+    expect((await check(await serialize(model))).filter(({ severity }) => severity === 'error')).toEqual([])
+    if (!runtime) return
+    const feeds = Object.fromEntries(
+      before.graph.inputs.map(({ name, type }) => {
+        const dims = (type as { shape: readonly number[] }).shape
+        return [name, { data: randomFloats(dims), shape: dims }]
+      }),
+    )
+    const result = await outputsOf(model, feeds, 'all')
+    expect(Object.keys(result)).toEqual(['y', 'z'])
+  })
+
+  it.each<[string, readonly NewNode[]]>([
+    ['of MatMulInteger', [{ opType: 'MatMulInteger', inputs: ['a', 'b'], outputs: ['sum'] }]],
+    [
+      'of MatMulInteger that are transposed',
+      [
+        { opType: 'MatMulInteger', inputs: ['a', 'b'], outputs: ['s'] },
+        { opType: 'Transpose', inputs: ['s'], outputs: ['sum'] },
+      ],
+    ],
+    [
+      'of MatMulInteger that are added',
+      [
+        { opType: 'MatMulInteger', inputs: ['a', 'b'], outputs: ['s'] },
+        { opType: 'Add', inputs: ['s', 's'], outputs: ['sum'] },
+      ],
+    ],
+    [
+      'of ConvInteger',
+      [
+        { opType: 'ConvInteger', inputs: ['a4', 'b4'], outputs: ['s'] },
+        { opType: 'Flatten', inputs: ['s'], outputs: ['sum'] },
+      ],
+    ],
+    [
+      'of MatMulInteger behind Identity',
+      [
+        { opType: 'MatMulInteger', inputs: ['a', 'b'], outputs: ['s'] },
+        { opType: 'Identity', inputs: ['s'], outputs: ['sum'] },
+      ],
+    ],
+    [
+      'of MatMulInteger in two Casts',
+      [
+        { opType: 'MatMulInteger', inputs: ['a', 'b'], outputs: ['s'] },
+        { opType: 'Cast', inputs: ['s'], outputs: ['l'], attributes: { to: { type: 'INT', value: 7 } } },
+        { opType: 'Identity', inputs: ['l'], outputs: ['sum'] },
+      ],
+    ],
+  ])('keeps sums %s in float32 until a scale is multiplied in', async (_, products) => {
+    const model = modelOf([
+      ...products,
+      {
+        opType: 'Cast',
+        name: 'cast',
+        inputs: ['sum'],
+        outputs: ['f'],
+        attributes: { to: { type: 'INT', value: 1 } },
+      },
+      { opType: 'Mul', name: 'scaled', inputs: ['f', 'scale'], outputs: ['y'] },
+    ])
+    const { graph } = model
+    const codes = (dims: readonly number[]) =>
+      tensor(new Uint8Array(dims.reduce((one, two) => one * two, 1)).fill(255), { shape: dims })
+    for (const [name, dims] of Object.entries({
+      a: [2, 64],
+      b: [64, 2],
+      a4: [1, 64, 1, 1],
+      b4: [2, 64, 1, 1],
+    }))
+      graph.setInitializer(name, codes(dims))
+    graph.setInitializer('scale', tensor(Float32Array.of(1e-6), { shape: [1] }))
+    await toFloat16(model)
+    const cast = model.graph.nodes.find(({ name }) => name === 'cast')!
+    expect(Number(cast.attribute('to')!.value)).toBe(1)
+    expect((await check(await serialize(model))).filter(({ severity }) => severity === 'error')).toEqual([])
+    if (!runtime) return
+    const [y] = Object.values(
+      await outputsOf(model, { x: { data: Float32Array.of(1, 2), shape: [2] } }, 'all'),
+    )
+    for (const value of Array.from(y!.data)) expect(value).toBeGreaterThan(4)
   })
 
   it('lets blocked nodes in a row exchange float32', async () => {

@@ -127,6 +127,8 @@ it.each<readonly [string, () => OnnxModel]>([
     () => modelOf({ opType: 'Conv', attributes: { group: int(2) } }, { x: [2, 40, 3, 3], w: [24, 20, 1, 1] }),
   ],
   ['its strides are not 1', () => conv({ strides: ints(2, 2) })],
+  ['its strides are not 1', () => conv({ strides: int(1) })],
+  ['it has padding', () => conv({ pads: int(0) })],
   ['it has padding', () => conv({ pads: ints(0, 1, 0, 0) })],
   ['its kernel is [1,3], not of one element', () => conv({}, [1, 3])],
 ])('a node stays because %s', async (reason, make) => {

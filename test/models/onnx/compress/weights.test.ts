@@ -1,7 +1,13 @@
 /** Weights in blocks: codes, scales and zero points of onnxruntime's tools bit for bit, and what the graph becomes. */
 import { describe, expect, it } from 'vitest'
 import { check, open, serialize, tensor } from '../../../../lib/index.js'
-import { OnnxModel, type QuantizeWeightsOptions, quantizeWeights, toFloat16 } from '../../../../lib/onnx.js'
+import {
+  type NewAttribute,
+  OnnxModel,
+  type QuantizeWeightsOptions,
+  quantizeWeights,
+  toFloat16,
+} from '../../../../lib/onnx.js'
 import { casesWith, initializersOf, operatorsOf, recorded, type StoredValue } from './recorded.js'
 
 const VARIANTS: Readonly<Record<string, QuantizeWeightsOptions>> = {
@@ -207,6 +213,23 @@ describe('quantizeWeights', () => {
     const reason = 'its weight has leading extents of 1, and the rank of its first input is not known'
     expect(nodes).toEqual([{ name: 'm', opType: 'MatMul', reason }])
     expect(operatorsOf(model.graph)).toEqual(['MatMul', 'Relu'])
+  })
+
+  it.each<[string, NewAttribute]>([
+    ['an INT', { type: 'INT', value: 1 }],
+    ['FLOATS', { type: 'FLOATS', value: [1, 0] }],
+    ['of one axis', { type: 'INTS', value: [1] }],
+    ['that moves nothing', { type: 'INTS', value: [0, 1] }],
+  ])('leaves a weight behind a Transpose whose perm is %s', async (_, perm) => {
+    const model = OnnxModel.create({ opset: 17 })
+    const { graph } = model
+    graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [2, 64] })
+    graph.setInitializer('w', tensor(new Float32Array(64 * 64).fill(1), { shape: [64, 64] }))
+    graph.addNode({ opType: 'Transpose', inputs: ['w'], outputs: ['t'], attributes: { perm } })
+    graph.addNode({ opType: 'MatMul', name: 'm', inputs: ['x', 't'], outputs: ['y'] })
+    graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [2, 64] })
+    await quantizeWeights(model)
+    expect(operatorsOf(graph)).toEqual(['MatMul', 'Transpose'])
   })
 
   it('leaves a weight of three axes behind a Transpose that reverses all of them', async () => {

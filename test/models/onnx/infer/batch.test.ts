@@ -367,6 +367,11 @@ const REFUSED: Readonly<Record<string, Described & { readonly by: string }>> = {
     nodes: [op('Squeeze', 'x axes', 'y')],
     by: 'Squeeze',
   },
+  'a Resize whose axes are no list': {
+    constants: { sizes: [1, 8, 6] },
+    nodes: [op('Resize', 'x - - sizes', 'y', { axes: int(0) })],
+    by: 'Resize',
+  },
   'any dimension of 1 that is squeezed': { nodes: [op('Squeeze', 'x', 'y')], by: 'Squeeze' },
   'a batch that Flatten puts into columns': {
     constants: { w: { shape: [24, 3] } },

@@ -592,6 +592,17 @@ describe('convertOpset', () => {
     ['Split', 1, node('Split'), [[4]], 'it has no attribute axis'],
     ['Split', 1, node('Split', { axis: int(0) }), [[4], [2]], 'its lengths are not constants'],
     ['Pad', 1, node('Pad'), [[4]], 'it has no attribute paddings'],
+    ['Pad', 1, node('Pad', { paddings: int(1) }), [[4]], 'its paddings is INT, not INTS'],
+    ['Squeeze', 11, node('Squeeze', { axes: int(0) }), [[1, 4]], 'its axes is INT, not INTS'],
+    ['Slice', 9, node('Slice', { starts: int(0), ends: ints(1) }), [[4]], 'its starts is INT, not INTS'],
+    ['ReduceSum', 11, node('ReduceSum', { axes: float(0) }), [[4]], 'its axes is FLOAT, not INTS'],
+    [
+      'Upsample',
+      8,
+      node('Upsample', { scales: float(2) }),
+      [[1, 1, 2, 2]],
+      'its scales is FLOAT, not FLOATS',
+    ],
     ['LpPool', 1, node('LpPool'), [[1, 1, 4]], 'it has no attribute kernel_shape'],
     ['GlobalLpPool', 1, node('GlobalLpPool', { p: float(1.5) }), [[1, 1, 4]], 'its p is not an integer'],
     [

@@ -623,6 +623,28 @@ describe('fold-weights', () => {
     expect(graph.initializerNames.filter((name) => name !== 'two')).toEqual(['w3'])
   })
 
+  it.each<[string, NewNode['attributes']]>([
+    ['an INT', { perm: { type: 'INT', value: 1 } }],
+    ['FLOATS', { perm: { type: 'FLOATS', value: [1, 0] } }],
+    ['a STRING', { perm: { type: 'STRING', value: '1,0' } }],
+    ['too few axes', perm(1)],
+    ['too many axes', perm(1, 0, 2)],
+    ['one axis twice', perm(1, 1)],
+    ['an axis beyond the rank', perm(1, 2)],
+    ['an axis below 0', perm(-1, 0)],
+  ])('leaves a Transpose alone whose perm is %s', async (_, attributes) => {
+    const model = modelOf({
+      weights: { w: matrix(2, 4) },
+      nodes: [
+        { opType: 'Transpose', inputs: ['w'], outputs: ['t'], attributes: attributes! },
+        { opType: 'MatMul', inputs: ['x', 't'], outputs: ['y'] },
+      ],
+      outputs: ['y'],
+    })
+    await optimize(model)
+    expect(textOf(model.graph)).toEqual(['t = Transpose(w)', 'y = MatMul(x,t)'])
+  })
+
   it('keeps weights that others use, casts that grow, and permutations of three groups', async () => {
     const grows = tensor(new Uint16Array(256), { dtype: 'float16', shape: [64, 4] })
     const model = chain(

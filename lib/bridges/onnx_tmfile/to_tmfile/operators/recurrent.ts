@@ -12,8 +12,11 @@ function checkForm(step: Step, activations: readonly string[]): void {
   if (step.text('direction', 'forward') !== 'forward') refuse(`direction ${step.text('direction', '')}`)
   if (step.number('layout', 0) !== 0) refuse('layout 1')
   if (step.view.attribute('clip')) refuse('clip')
-  const given = step.view.attribute('activations')?.value as readonly Uint8Array[] | undefined
-  const names = given?.map((name) => Buffer.from(name).toString().toLowerCase())
+  const given = step.view.attribute('activations')
+  if (given && given.type !== 'STRINGS') refuse(`activations of type ${given.type}`)
+  const names = (given?.value as readonly Uint8Array[] | undefined)?.map((name) =>
+    Buffer.from(name).toString().toLowerCase(),
+  )
   if (names && String(names) !== String(activations)) refuse(`activations ${names.join(', ')}`)
   const lengths = step.values(4, 'sequence_lens')
   if (lengths?.some((length) => length !== step.shape(0)[0])) refuse('sequence_lens')
