@@ -74,6 +74,15 @@ describe('refusals', () => {
       (net: OnnxNet) => net.op('GRU', [[4, 1, 3], floats(1, 15, 3), floats(1, 15, 5)], { hidden_size: 5 }),
     ],
     [
+      'activations that are no list',
+      /LSTM.*activations of type STRING/,
+      (net: OnnxNet) =>
+        net.op('LSTM', [[4, 1, 3], floats(1, 20, 3), floats(1, 20, 5)], {
+          hidden_size: 5,
+          activations: 'Tanh',
+        }),
+    ],
+    [
       'a weight that varies',
       /Conv.*the weight is not constant/,
       (net: OnnxNet) =>
