@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz`: bundles `fuzz/main.ts` and runs it on `dist`; `--native` runs the C++ targets, `--differential` compares with
- * other readers. See fuzz/README.md.
+ * other readers, `--compositions` operations of tensors with a reference. See fuzz/README.md.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -11,7 +11,8 @@ import { ROOT } from './toolchain.mjs'
 // Does not return.
 if (process.argv.includes('--native')) await import('./fuzz_native.mjs')
 
-const main = process.argv.includes('--differential') ? join('differential', 'main.ts') : 'main.ts'
+const folder = ['differential', 'compositions'].find((name) => process.argv.includes(`--${name}`))
+const main = folder ? join(folder, 'main.ts') : 'main.ts'
 const outfile = join(ROOT, 'build', 'fuzz.mjs')
 await build({
   ...{ entryPoints: [join(ROOT, 'fuzz', main)], outfile, bundle: true },
