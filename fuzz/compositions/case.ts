@@ -156,11 +156,11 @@ const STEPS: Readonly<Record<string, Step>> = {
   },
   asLayout: ({ tensor, plain, dtype }, random, { library }) => {
     const layout = library.parseLayout(random.pick(library.LAYOUT_NAMES))
-    const { digits, elements } = layout.storage(plain.shape)
+    const { digits, elements } = layout.storage(plain.shape, { dtype })
     if (!digits || elements > 8 * plain.values.length + 4096) return { tensor, plain, dtype }
     const slots = new Array<number>(elements).fill(0)
     for (const [at, value] of plain.values.entries())
-      slots[layout.offsetOf(plain.shape, indexAt(at, plain.shape))] = value
+      slots[layout.offsetOf(plain.shape, indexAt(at, plain.shape), { dtype })] = value
     const stored = library.tensor(givenValues(dtype, slots), {
       dtype,
       shape: digits.map(({ radix }) => radix),
@@ -245,9 +245,9 @@ async function compare(
   const layout = library.parseLayout(name)
   const isPadded = [...tensor.storage.lower, ...tensor.storage.upper].some((width) => width > 0)
   if (!isPadded) {
-    const { elements } = layout.storage(plain.shape)
+    const { elements } = layout.storage(plain.shape, { dtype })
     const places = plain.values.map(
-      (value, at) => [layout.offsetOf(plain.shape, indexAt(at, plain.shape)), value] as const,
+      (value, at) => [layout.offsetOf(plain.shape, indexAt(at, plain.shape), { dtype }), value] as const,
     )
     if (Buffer.compare(bytes, storageOf(dtype, elements, places)) !== 0) fail(`bytes in ${name} differ`)
   }
