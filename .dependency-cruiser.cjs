@@ -59,6 +59,13 @@ module.exports = {
       to: { path: '^lib/models/', pathNot: '^lib/models/onnx/(evaluate|document)/' },
     },
     {
+      name: 'rewriting-below-passes',
+      comment: 'Rewriting knows documents and types, and none of the passes that are written as rules.',
+      severity: 'error',
+      from: { path: '^lib/models/onnx/rewrite/' },
+      to: { path: '^lib/models/onnx/(optimize|compress|compose|opset|check)/' },
+    },
+    {
       name: 'models-below-pipeline',
       comment: 'Models are edited in memory; opening and saving are built on top of them.',
       severity: 'error',

@@ -1,5 +1,5 @@
 """Writes default attributes and optional outputs of all operators from the schemas of the Python package onnx:
-`python3 scripts/onnx_operator_defaults.py > lib/models/onnx/optimize/operator_defaults.ts`."""
+`python3 scripts/onnx_operator_defaults.py > lib/models/onnx/schemas/operator_defaults.ts`."""
 
 import collections
 

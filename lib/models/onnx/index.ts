@@ -89,6 +89,26 @@ export {
   optimize,
 } from './optimize/optimize.js'
 export { type TidyOptions, tidy } from './optimize/tidy.js'
+export {
+  any,
+  type ConstantPatternOptions,
+  constant,
+  type NodePatternOptions,
+  node,
+  type Pattern,
+  type ValuePatternOptions,
+} from './rewrite/pattern.js'
+export type { RewriteNode, RewriteValue } from './rewrite/rewrite_graph.js'
+export {
+  type RewriteChange,
+  type RewriteOptions,
+  type Rule,
+  type RuleAttribute,
+  type RuleContext,
+  type RuleOptions,
+  rewrite,
+  rule,
+} from './rewrite/rules.js'
 export { type PrintOptions, printModel } from './text/print.js'
 
 export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {

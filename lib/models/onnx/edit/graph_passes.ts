@@ -121,7 +121,7 @@ function neededParts(graph: Graph, all: readonly Node[]): Needed {
 }
 
 /** Values with quantization annotations: equal bits may have different scales. */
-function valuesWithAnnotations({ message }: Graph): string[] {
+export function valuesWithAnnotations({ message }: Graph): string[] {
   return message.messages('quantization_annotation').map((annotation) => annotation.text('tensor_name'))
 }
 

@@ -69,7 +69,12 @@ export function inferTypes(model: OnnxModel): ReadonlyMap<string, ValueType> {
 
 /** Types of the main graph and its subgraphs; see `InferOptions` for the others. */
 export function inferModel(
-  { graph, functions, opsetImports: opsets, irVersion }: OnnxModel,
+  {
+    graph,
+    functions,
+    opsetImports: opsets,
+    irVersion,
+  }: Pick<OnnxModel, 'graph' | 'functions' | 'opsetImports' | 'irVersion'>,
   options: Pick<InferOptions, 'inputs' | 'isOpen' | 'keepsStates' | 'visit' | 'computesValues'> = {},
 ): Inference {
   const hasOldInitializers = Number(irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
@@ -104,7 +109,7 @@ const MAX_NESTING = 100
 export const MAX_VALUE_ELEMENTS = 4096
 
 /** Elements that are read and made in one inference; those that are made stay in memory while it runs (CWE-770). */
-const MAX_VALUE_WORK = 2 ** 22
+export const MAX_VALUE_WORK = 2 ** 22
 
 /** No shape follows from these, and folding them would undo the quantization of weights. */
 export const QUANTIZATION: ReadonlySet<string> = new Set(['QuantizeLinear', 'DequantizeLinear'])
@@ -242,7 +247,7 @@ class InferenceRun implements Inference {
 
   #outputsOf(view: NodeView): readonly (Known | undefined)[] {
     const called = this.#functionOf(view)
-    return called ? (this.#call(called, view) ?? []) : operatorOutputs(view, this.#evaluator)
+    return called ? (this.#call(called, view) ?? []) : inferNode(view, this.#evaluator)
   }
 
   #functionOf({ domain, opType, node }: NodeView): ModelFunction | undefined {
@@ -308,7 +313,7 @@ function ordered(nodes: readonly Node[]): readonly Node[] {
 }
 
 /** What follows for the outputs of a node that is no call of a function of the model. */
-function operatorOutputs(view: NodeView, evaluator: Evaluator | undefined): readonly (Known | undefined)[] {
+export function inferNode(view: NodeView, evaluator: Evaluator | undefined): readonly (Known | undefined)[] {
   const inner = subgraphOutputs(view)
   if (inner) return inner
   const isStandard = view.domain === ''

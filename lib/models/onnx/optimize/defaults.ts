@@ -1,20 +1,12 @@
 /** Passes by the signatures of operators: attributes that equal their defaults, and optional outputs that nothing uses. */
-import { ownEntry } from '../../../own_entry.js'
 import type { OnnxModel } from '../document/model.js'
 import { standardDomain } from '../document/node.js'
 import { hasSubgraphs, usedNames } from '../document/node_names.js'
 import type { Attribute, Graph, NewAttributeValue, Node } from '../document/types.js'
 import { annotatedNames } from '../edit/graph_passes.js'
-import type { Body } from './functions.js'
-import { OPERATOR_DEFAULTS } from './operator_defaults.js'
-import { removeValueInfo } from './rewrite.js'
-
-/** What an operator has in one version. */
-interface Signature {
-  /** Indices of outputs. */
-  readonly optional: ReadonlySet<number>
-  readonly attributes: ReadonlyMap<string, NewAttributeValue>
-}
+import { removeValueInfo } from '../edit/value_info.js'
+import type { Body } from '../rewrite/functions.js'
+import { type Signature, signatureAt } from '../schemas/signatures.js'
 
 type Opsets = ReadonlyMap<string, number | bigint>
 
@@ -86,49 +78,9 @@ function mayLoseOutputs(node: Node, opsets: Opsets): boolean {
   return Number(opsets.get('') ?? 1) >= 14 && Number(node.attribute('training_mode')?.value ?? 0) === 0
 }
 
-const SIGNATURES = new Map<string, Signature | undefined>()
-
 function signatureOf(node: Node, opsets: Opsets): Signature | undefined {
   const domain = standardDomain(node.domain)
-  const { opType } = node
-  const opset = Number(opsets.get(domain) ?? 0)
-  const operator = ownEntry(ownEntry(OPERATOR_DEFAULTS, domain) ?? {}, opType)
-  if (operator === undefined) return undefined
-  const key = `${domain} ${opType} ${opset}`
-  if (!SIGNATURES.has(key)) {
-    const row = operator.split('|').findLast((each) => Number.parseInt(each, 10) <= opset)
-    SIGNATURES.set(key, row === undefined ? undefined : parseRow(row))
-  }
-  return SIGNATURES.get(key)
-}
-
-function parseRow(row: string): Signature {
-  const [, outputs = '-', ...attributes] = row.split(' ')
-  return {
-    optional: new Set(outputs === '-' ? [] : outputs.split(',').map(Number)),
-    attributes: new Map(
-      attributes.map((each) => {
-        const [name = '', text = ''] = each.split('=')
-        return [name, parseValue(text)]
-      }),
-    ),
-  }
-}
-
-function parseValue(text: string): NewAttributeValue {
-  const value = text.slice(2)
-  switch (text[0]) {
-    case 'i':
-      return { type: 'INT', value: Number(value) }
-    case 'f':
-      return { type: 'FLOAT', value: Math.fround(Number(value)) }
-    case 'I':
-      return { type: 'INTS', value: value.split(',').map(Number) }
-    case 'S':
-      return { type: 'STRINGS', value: value.split(',') }
-    default:
-      return { type: 'STRING', value }
-  }
+  return signatureAt(domain, node.opType, Number(opsets.get(domain) ?? 0))
 }
 
 function isEqual(attribute: Attribute, { type, value }: NewAttributeValue): boolean {

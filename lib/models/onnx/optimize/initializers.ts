@@ -11,7 +11,7 @@ import {
   namesToKeep,
   renameUses,
 } from '../edit/graph_passes.js'
-import { removeValueInfo } from './rewrite.js'
+import { removeValueInfo } from '../edit/value_info.js'
 
 /** Constants that are outputs of their graph stay nodes. */
 export function liftConstants(model: OnnxModel): number {

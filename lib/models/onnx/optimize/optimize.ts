@@ -1,6 +1,6 @@
 /** Passes that make a model simpler and keep what it computes: `optimize`. */
 
-import { checkOptions, readInput } from '../../../caller_input.js'
+import { checkFlag, checkOptions, readInput } from '../../../caller_input.js'
 import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import { checkTexts } from '../../../formats/onnx/protobuf/field_input.js'
@@ -9,15 +9,25 @@ import { valueText } from '../../../value_text.js'
 import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
 import { refuseTraining, sortNodes } from '../edit/graph_passes.js'
-import { removeDropout, removeIdentity } from './bypass.js'
+import { type Body, runInFunctions } from '../rewrite/functions.js'
+import type { RewriteNode } from '../rewrite/rewrite_graph.js'
+import { rewriteModel } from '../rewrite/rewrite_model.js'
+import type { NodeRule } from '../rewrite/rewriter.js'
+import { checkRules, importOpsets, nodeRuleOf, type Rule, titleOf } from '../rewrite/rules.js'
 import { addDefaultAttributes, removeDefaultAttributes, removeOptionalOutputs } from './defaults.js'
-import { mergeEqualNodes } from './equal_nodes.js'
-import { foldShapes } from './fold_shapes.js'
-import { foldWeights } from './fold_weights.js'
-import { type Body, runInFunctions } from './functions.js'
 import { deduplicate, liftConstants, liftInitializers } from './initializers.js'
 import { inlineFunctions } from './inline.js'
 import { fixNames } from './names.js'
+import { BRANCHES } from './rules/branches.js'
+import { equalNodesRule } from './rules/equal_nodes.js'
+import { foldRule, type Growth } from './rules/fold.js'
+import { foldWeightsRule } from './rules/fold_weights.js'
+import { channelSumRule, normalizationRules, type Rounding } from './rules/fuse_channels.js'
+import { FUSE_GELU, FUSE_GEMM, FUSE_HARD_SWISH, FUSE_LAYER_NORMALIZATION, FUSE_PAD } from './rules/fusions.js'
+import { MOVEMENTS } from './rules/movements.js'
+import { DROPOUT, IDENTITY, NO_OPS } from './rules/no_ops.js'
+import { PAIRS } from './rules/pairs.js'
+import { SHAPES } from './rules/shapes.js'
 import { removeUnusedFunctions, removeUnusedOpsets, removeUnusedValues } from './unused.js'
 
 /** Name of a pass of `optimize`. */
@@ -27,35 +37,60 @@ export type OptimizePass =
   | 'remove-unused-functions'
   | 'lift-constants'
   | 'lift-initializers'
-  | 'remove-identity'
-  | 'remove-dropout'
   | 'remove-default-attributes'
   | 'deduplicate-initializers'
+  | 'remove-identity'
+  | 'remove-dropout'
+  | 'remove-no-ops'
+  | 'merge-neighbours'
+  | 'inline-branches'
   | 'merge-equal-nodes'
+  | 'simplify-shapes'
   | 'fold-shapes'
   | 'fold-weights'
+  | 'fuse-conv-bn'
+  | 'fuse-conv-add'
+  | 'fuse-pad'
+  | 'fuse-gemm'
+  | 'fuse-gelu'
+  | 'fuse-layernorm'
+  | 'fuse-hardswish'
   | 'remove-unused'
   | 'remove-optional-outputs'
   | 'remove-unused-opsets'
   | 'add-default-attributes'
   | 'fix-names'
 
+/** What rules of one run share. */
+interface RuleLimits {
+  readonly growth: Growth
+  readonly rounding: Rounding
+}
+
 type Pass = {
   readonly name: OptimizePass
   /** What it does, for the documentation. */
   readonly description: string
-  /** True: it runs only where `only` names it. */
+  /** True: it runs only where `only` names it, and with `fuse` where results are rounded otherwise. */
   readonly isOnRequest?: boolean
+  /** True: outputs may be rounded otherwise. */
+  readonly isRounding?: boolean
 } & (
   | {
       readonly isOfFunctions?: undefined
+      readonly rules?: undefined
       /** @returns number of changes; 0 where the model is as it was */
       readonly run: (model: OnnxModel) => number | Promise<number>
     }
   | {
       /** It runs on the bodies of functions as well, one after the other. */
       readonly isOfFunctions: true
+      readonly rules?: undefined
       readonly run: (body: Body) => number | Promise<number>
+    }
+  | {
+      /** Rules that run together with those of the other passes, also on the bodies of functions. */
+      readonly rules: (body: Body, limits: RuleLimits) => readonly NodeRule[]
     }
 )
 
@@ -89,18 +124,6 @@ export const PASSES: readonly Pass[] = [
     run: liftInitializers,
   },
   {
-    name: 'remove-identity',
-    description: 'removes `Identity` nodes, except between an input or a weight and an output',
-    isOfFunctions: true,
-    run: removeIdentity,
-  },
-  {
-    name: 'remove-dropout',
-    description: 'removes `Dropout` nodes that are not in training and whose mask is not used',
-    isOfFunctions: true,
-    run: removeDropout,
-  },
-  {
     name: 'remove-default-attributes',
     description: 'removes attributes that equal the default of their operator',
     run: removeDefaultAttributes,
@@ -111,23 +134,105 @@ export const PASSES: readonly Pass[] = [
     run: deduplicate,
   },
   {
+    name: 'remove-identity',
+    description: 'removes `Identity` nodes, except between an input or a weight and an output',
+    rules: () => IDENTITY,
+  },
+  {
+    name: 'remove-dropout',
+    description: 'removes `Dropout` nodes that are not in training and whose mask is not used',
+    rules: () => DROPOUT,
+  },
+  {
+    name: 'remove-no-ops',
+    description:
+      'removes nodes that give an input as it is: neutral operands, casts to the same type, movements that move nothing',
+    rules: () => NO_OPS,
+  },
+  {
+    name: 'merge-neighbours',
+    description:
+      'makes one node or none of two: inverse and repeated ones, casts, transposes, reshapes, slices, joins and splits',
+    rules: () => [...PAIRS, ...MOVEMENTS],
+  },
+  {
+    name: 'inline-branches',
+    description:
+      'puts the branch of an `If` with a constant condition in its place, and a `Loop` that runs once or never',
+    rules: () => BRANCHES,
+  },
+  {
     name: 'merge-equal-nodes',
     description:
       'keeps one of several nodes with equal operator, inputs and attributes (common subexpressions)',
-    isOfFunctions: true,
-    run: mergeEqualNodes,
+    rules: (body) => [equalNodesRule(body)],
+  },
+  {
+    name: 'simplify-shapes',
+    description: 'shortens arithmetic of shapes of which some extents are symbolic',
+    rules: () => SHAPES,
   },
   {
     name: 'fold-shapes',
     description:
       'replaces arithmetic of fixed shapes and of small constants by its result, where the file does not grow',
-    run: foldShapes,
+    rules: (_, { growth }) => [foldRule(growth)],
   },
   {
     name: 'fold-weights',
     description:
-      'applies `Transpose`, `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze` and float `Cast` to weights that nothing else uses',
-    run: foldWeights,
+      'applies `Transpose`, `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`, `Slice`, `Concat` and float `Cast` to weights that nothing else uses',
+    rules: (_, { growth }) => [foldWeightsRule(growth)],
+  },
+  {
+    name: 'fuse-conv-bn',
+    description:
+      'folds `BatchNormalization` and products by channel into the weights of `Conv`, `ConvTranspose` and `Gemm`',
+    isOnRequest: true,
+    isRounding: true,
+    rules: (_, { rounding }) => normalizationRules(rounding),
+  },
+  {
+    name: 'fuse-conv-add',
+    description: 'adds constants by channel to the bias of `Conv` and `ConvTranspose`',
+    isOnRequest: true,
+    isRounding: true,
+    rules: (_, { rounding }) => [channelSumRule(rounding)],
+  },
+  {
+    name: 'fuse-pad',
+    description: 'lets `Conv` and `AveragePool` pad with zeros themselves',
+    isOnRequest: true,
+    isRounding: true,
+    rules: () => FUSE_PAD,
+  },
+  {
+    name: 'fuse-gemm',
+    description: 'makes `Gemm` of a product of matrices and a sum, and of a transposed factor',
+    isOnRequest: true,
+    isRounding: true,
+    rules: () => FUSE_GEMM,
+  },
+  {
+    name: 'fuse-gelu',
+    description: 'makes `Gelu` of its formulas with `Erf` and `Tanh`, from operator set 20 on',
+    isOnRequest: true,
+    isRounding: true,
+    rules: () => FUSE_GELU,
+  },
+  {
+    name: 'fuse-layernorm',
+    description: 'makes `LayerNormalization` of its formula, from operator set 17 on',
+    isOnRequest: true,
+    isRounding: true,
+    rules: () => FUSE_LAYER_NORMALIZATION,
+  },
+  {
+    name: 'fuse-hardswish',
+    description: 'makes `HardSwish` of its formulas, from operator set 14 on',
+    isOnRequest: true,
+    isRounding: true,
+    rules: () => FUSE_HARD_SWISH,
   },
   {
     name: 'remove-unused',
@@ -161,19 +266,39 @@ export const PASSES: readonly Pass[] = [
   },
 ]
 
+/** The rules of all passes that have some, with or without those that round. @internal */
+export function rulesOfAllPasses(body: Body, fuse: boolean): readonly NodeRule[] {
+  const limits: RuleLimits = { growth: { left: 0 }, rounding: { largest: 0 } }
+  return PASSES.flatMap(({ rules, isRounding }) => (fuse || !isRounding ? (rules?.(body, limits) ?? []) : []))
+}
+
 /** Options of `optimize`. */
 export interface OptimizeOptions {
-  /** Passes to run, always in their documented order. Default: all but `add-default-attributes` and `fix-names`. */
+  /**
+   * Passes to run, always in their documented order. Default: all but `add-default-attributes`, `fix-names` and those whose results
+   * are rounded otherwise.
+   */
   readonly only?: readonly OptimizePass[]
+  /** Whether passes run, too, whose results are rounded otherwise: those whose names begin with `fuse`. Default false. */
+  readonly fuse?: boolean
+  /** Rules that run together with those of the passes; the ones that round only with `fuse`. See `rule`. */
+  readonly with?: readonly Rule[]
+  /** Bytes that constants may add to the file beyond what goes. Default 0. */
+  readonly maxGrowth?: number
   /** Stops between two passes; the model is valid then. */
   readonly signal?: AbortSignal
 }
 
 /** What a pass changed. */
 export interface OptimizeChange {
-  readonly pass: OptimizePass
+  /** A pass, or the name of a rule of `with`. */
+  readonly pass: OptimizePass | (string & {})
   /** Number of nodes, initializers, attributes or the like; 0 where there was nothing to do. */
   readonly changes: number
+  /** Names of the nodes that were replaced, or of their outputs, in order; only of passes that replace nodes one by one. */
+  readonly nodes?: readonly string[]
+  /** Of a pass that makes new weights: the largest error of an element, as a part of the largest element. */
+  readonly largestError?: number
 }
 
 /** A pass can make work for earlier ones; they are repeated, at most so often. */
@@ -195,49 +320,156 @@ export async function optimize(
   options: OptimizeOptions = {},
 ): Promise<readonly OptimizeChange[]> {
   checkModel(model, 'optimize')
-  const { passes, signal } = checkOptimizeOptions(options)
+  const { passes, rules, maxGrowth, signal } = checkOptimizeOptions(options)
   throwIfAborted(signal)
   refuseTraining(model.graph)
-  const counts = new Map(passes.map(({ name }) => [name, 0]))
-  let last: OptimizePass | undefined
+  const changes = new Changes([...passes.map(({ name }) => name), ...rules.map(({ name }) => name)])
+  const steps = stepsOf(passes, rules, { growth: { left: maxGrowth }, changes })
+  let last: Step | undefined
   for (let round = 0; round < MAX_PASS_ROUNDS; round++) {
-    for (const pass of passes) {
-      const { name } = pass
+    for (const step of steps) {
       // All others have run since then without a change.
-      if (round > 0 && name === last) return report(counts)
+      if (round > 0 && step === last) return changes.list
       throwIfAborted(signal)
-      const changes =
-        (await pass.run(model)) + (pass.isOfFunctions ? await runInFunctions(model, pass.run) : 0)
-      if (changes === 0) continue
-      counts.set(name, counts.get(name)! + changes)
-      last = name
+      if (await step(model)) last = step
     }
     if (last === undefined) break
   }
-  return report(counts)
+  return changes.list
 }
 
-function report(counts: ReadonlyMap<OptimizePass, number>): readonly OptimizeChange[] {
-  return [...counts].map(([pass, changes]) => ({ pass, changes }))
+/** What was changed so far. */
+class Changes {
+  readonly #counts: Map<string, number>
+  readonly #errors = new Map<string, number>()
+  readonly #nodes = new Map<string, string[]>()
+
+  constructor(names: readonly string[]) {
+    this.#counts = new Map(names.map((name) => [name, 0]))
+  }
+
+  add(name: string, count: number): void {
+    this.#counts.set(name, this.#counts.get(name)! + count)
+  }
+
+  /** A node that goes. */
+  note(name: string, node: RewriteNode): void {
+    this.add(name, 1)
+    const nodes = this.#nodes.get(name) ?? []
+    this.#nodes.set(name, nodes)
+    nodes.push(titleOf(node))
+  }
+
+  noteError(name: string, error: number): void {
+    this.#errors.set(name, Math.max(this.#errors.get(name) ?? 0, error))
+  }
+
+  get list(): readonly OptimizeChange[] {
+    return [...this.#counts].map(([pass, changes]) => {
+      const largestError = this.#errors.get(pass)
+      const nodes = this.#nodes.get(pass)
+      return { pass, changes, ...(nodes && { nodes }), ...(largestError !== undefined && { largestError }) }
+    })
+  }
+}
+
+/** Part of a round. @returns false where it changed nothing */
+type Step = (model: OnnxModel) => Promise<boolean>
+
+interface Surroundings {
+  readonly growth: Growth
+  readonly changes: Changes
+}
+
+/** Each pass is a step, but for those with rules, which are one together, with those of the caller. */
+function stepsOf(passes: readonly Pass[], rules: readonly Rule[], around: Surroundings): readonly Step[] {
+  const withRules = passes.filter((pass) => pass.rules !== undefined)
+  const rewriting: Step = (model) => rewriteBy(withRules, rules, model, around)
+  const steps = passes.flatMap((pass): Step[] => {
+    if (pass.rules) return pass === withRules[0] ? [rewriting] : []
+    return [
+      async (model) => {
+        const count =
+          (await pass.run(model)) + (pass.isOfFunctions ? await runInFunctions(model, pass.run) : 0)
+        around.changes.add(pass.name, count)
+        return count > 0
+      },
+    ]
+  })
+  return withRules.length === 0 && rules.length > 0 ? [...steps, rewriting] : steps
+}
+
+async function rewriteBy(
+  passes: readonly Pass[],
+  own: readonly Rule[],
+  model: OnnxModel,
+  { growth, changes }: Surroundings,
+): Promise<boolean> {
+  const passOf = new Map<NodeRule, string>()
+  const applied = new Set<string>()
+  const errors = new Map(passes.map(({ name }) => [name, { largest: 0 }]))
+  const rulesOf = (body: Body): readonly NodeRule[] => {
+    const found = passes.flatMap(({ name, rules }) =>
+      rules!(body, { growth, rounding: errors.get(name)! }).map((rule) => ({ name, rule })),
+    )
+    const all = [...found, ...own.map((each) => ({ name: each.name, rule: nodeRuleOf(each) }))]
+    for (const { name, rule } of all) passOf.set(rule, name)
+    return all.map(({ rule }) => rule)
+  }
+  rewriteModel(model, rulesOf, (rule, node) => {
+    const name = passOf.get(rule)!
+    applied.add(name)
+    changes.note(name, node)
+  })
+  importOpsets(
+    model,
+    own.filter(({ name }) => applied.has(name)),
+  )
+  for (const [name, { largest }] of errors) if (largest > 0) changes.noteError(name, largest)
+  return applied.size > 0
 }
 
 function sort({ graph }: Body): number {
   return [graph, ...graph.subgraphs()].filter(sortNodes).length
 }
 
-function checkOptimizeOptions(options: OptimizeOptions): {
+interface CheckedOptions {
   readonly passes: readonly Pass[]
+  readonly rules: readonly Rule[]
+  readonly maxGrowth: number
   readonly signal: AbortSignal | undefined
-} {
-  checkOptions(options, 'optimize', ['only', 'signal'])
-  const { only, signal } = readInput('The options of optimize', () => ({ ...options }))
-  if (only === undefined) return { passes: PASSES.filter(({ isOnRequest }) => !isOnRequest), signal }
-  const names = readInput('The passes of optimize', () => [...checkTexts('only of optimize', only)])
+}
+
+function checkOptimizeOptions(options: OptimizeOptions): CheckedOptions {
+  checkOptions(options, 'optimize', ['only', 'fuse', 'with', 'maxGrowth', 'signal'])
+  const given = readInput('The options of optimize', () => ({ ...options }))
+  const { only, fuse = false, with: rules = [], maxGrowth = 0, signal } = given
+  checkFlag(fuse, 'fuse')
+  if (!Number.isSafeInteger(maxGrowth) || maxGrowth < 0) {
+    const message = `maxGrowth is ${valueText(maxGrowth)}; it must be a number of bytes.`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+  const own = checkRules('optimize', rules).filter(({ rounding }) => fuse || !rounding)
   const known = PASSES.map<string>(({ name }) => name)
+  const taken = own.find(({ name }) => known.includes(name))
+  if (taken) {
+    const message = `optimize has a pass ${valueText(taken.name)}; a rule needs another name.`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+  const checked = { rules: own, maxGrowth, signal }
+  if (only === undefined)
+    return {
+      ...checked,
+      passes: PASSES.filter(({ isOnRequest, isRounding }) => !isOnRequest || (fuse && isRounding)),
+    }
+  const names = readInput('The passes of optimize', () => [...checkTexts('only of optimize', only)])
   const unknown = names.find((name) => !known.includes(name))
   if (unknown !== undefined) {
     const message = `optimize has no pass ${valueText(unknown)}${nearestText(unknown, known)}`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
-  return { passes: PASSES.filter(({ name }) => names.includes(name)), signal }
+  return {
+    ...checked,
+    passes: PASSES.filter(({ name, isRounding }) => names.includes(name) || (fuse && isRounding)),
+  }
 }

@@ -6,7 +6,7 @@ import { standardDomain } from '../document/node.js'
 import { hasSubgraphs } from '../document/node_names.js'
 import { removeUncalledFunctions } from '../edit/function_edits.js'
 import { removeUnused } from '../edit/graph_passes.js'
-import type { Body } from './functions.js'
+import type { Body } from '../rewrite/functions.js'
 
 export function removeUnusedValues({ graph }: Body): number {
   const { nodes, initializers } = removeUnused(graph)

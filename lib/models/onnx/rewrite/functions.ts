@@ -16,14 +16,27 @@ export type Body = Pick<OnnxModel, 'graph' | 'functions' | 'irVersion' | 'opsetI
 
 type Run = (body: Body) => number | Promise<number>
 
+/** A body of a function as a graph of its own, and what puts it back. */
+interface FunctionBody {
+  readonly body: Body
+  readonly takeBack: () => void
+}
+
+export function* functionBodies(model: OnnxModel): Generator<FunctionBody> {
+  const { functions, irVersion } = model
+  for (const each of functions) {
+    const graph = graphOf(each)
+    const body = { graph, functions, irVersion, opsetImports: each.opsetImports }
+    yield { body, takeBack: () => takeBack(each, graph) }
+  }
+}
+
 /** @returns number of changes in all functions */
 export async function runInFunctions(model: OnnxModel, run: Run): Promise<number> {
   let count = 0
-  for (const body of model.functions) {
-    const graph = graphOf(body)
-    const { functions, irVersion } = model
-    const changes = await run({ graph, functions, irVersion, opsetImports: body.opsetImports })
-    if (changes > 0) takeBack(body, graph)
+  for (const { body, takeBack } of functionBodies(model)) {
+    const changes = await run(body)
+    if (changes > 0) takeBack()
     count += changes
   }
   return count

@@ -1,0 +1,128 @@
+/** What rules ask of values: elements, shapes that agree, scalars. Where something does not follow, the answer is no. */
+
+import type { NewAttribute } from '../../document/types.js'
+import type { KnownElements } from '../../evaluate/value.js'
+import type { RewriteNode, RewriteValue } from '../../rewrite/rewrite_graph.js'
+import type { NodeRule } from '../../rewrite/rewriter.js'
+import { isSameDim } from '../../rewrite/same_shape.js'
+
+/** A rule for operators of ONNX. */
+export function ruleOf(name: string, opTypes: readonly string[], apply: NodeRule['apply']): NodeRule {
+  return { name, operators: opTypes.map((opType) => ({ opType, domain: '' })), apply }
+}
+
+/** The elements of a small value of which all are known. */
+export function elementsOf(value: RewriteValue | undefined): KnownElements | undefined {
+  const elements = value?.elements
+  return elements && !elements.isPartial ? (elements.elements as KnownElements) : undefined
+}
+
+/** A list of integers, or a scalar as a list of one; numbers beyond 2^53 - 1, which mean the end of an axis, cut to that. */
+export function integersOf(value: RewriteValue | undefined): readonly number[] | undefined {
+  const elements = value && (value.rank ?? 2) < 2 ? elementsOf(value) : undefined
+  if (!elements || elements.length > MAX_LIST) return undefined
+  const far = Number.MAX_SAFE_INTEGER
+  const numbers = Array.from(elements as ArrayLike<number | bigint>, (each) =>
+    Math.min(Math.max(Number(each), -far), far),
+  )
+  return numbers.every(Number.isInteger) ? numbers : undefined
+}
+
+/** Longest list of axes, bounds or sizes. */
+const MAX_LIST = 256
+
+/** The end of an axis, as `integersOf` gives it. */
+export const FAR = Number.MAX_SAFE_INTEGER
+
+/** By an input since a version of the operator, by an attribute before; undefined for an omitted list. */
+export function listOf(
+  node: RewriteNode,
+  name: string,
+  since: number,
+  input: number,
+): { readonly isOmitted: boolean; readonly list: readonly number[] | undefined } {
+  const isInput = node.opset >= since
+  const isOmitted = isInput ? node.input(input) === undefined : node.attribute(name) === undefined
+  return { isOmitted, list: isInput ? integersOf(node.input(input)) : node.ints(name) }
+}
+
+/** Whether all elements are a number, of its sign. */
+export function isAll(value: RewriteValue | undefined, number: number): boolean {
+  const elements = elementsOf(value)
+  return elements !== undefined && elements.length > 0 && everyIs(elements, number)
+}
+
+function everyIs(elements: KnownElements, number: number): boolean {
+  return (elements as Float64Array).every((each) =>
+    typeof each === 'bigint' ? each === BigInt(number) : Object.is(each, number),
+  )
+}
+
+const FLOATS: ReadonlySet<unknown> = new Set(['float16', 'bfloat16', 'float32', 'float64'])
+
+export function isFloat(value: RewriteValue): boolean {
+  return FLOATS.has(value.dtype)
+}
+
+/** Whether an elementwise operator with a value and another one has the shape of the value. */
+export function keepsShape(value: RewriteValue, other: RewriteValue): boolean {
+  const { shape: inner } = other
+  if (!inner) return false
+  if (inner.length === 0) return true
+  const { shape } = value
+  if (!shape || inner.length > shape.length) return false
+  const offset = shape.length - inner.length
+  return inner.every((dim, axis) => dim === 1 || isSameDim(dim, shape[axis + offset]))
+}
+
+/** An axis counted from the front; undefined where it is none. */
+export function axisOf(axis: number | undefined, rank: number | undefined): number | undefined {
+  if (axis === undefined) return undefined
+  if (axis >= 0 && (rank === undefined || axis < rank)) return axis
+  return axis < 0 && rank !== undefined && axis >= -rank ? axis + rank : undefined
+}
+
+/** Different axes counted from the front, in order; undefined where one is none. */
+export function axesOf(axes: readonly number[], rank: number | undefined): readonly number[] | undefined {
+  const found = axes.map((axis) => axisOf(axis, rank))
+  const known = found.filter((axis) => axis !== undefined)
+  if (known.length < axes.length || new Set(known).size < known.length) return undefined
+  return known.sort((one, other) => one - other)
+}
+
+/** The order of axes of a Transpose; undefined where it does not follow. */
+export function permOf(node: RewriteNode): readonly number[] | undefined {
+  const rank = node.input(0)?.rank
+  const perm = node.attribute('perm') ? node.ints('perm') : undefined
+  if (node.attribute('perm') === undefined)
+    return rank === undefined ? undefined : Array.from({ length: rank }, (_, axis) => rank - 1 - axis)
+  const isPerm = perm?.every((axis) => axis >= 0 && axis < perm.length) && new Set(perm).size === perm.length
+  return isPerm ? perm : undefined
+}
+
+export function isIdentity(perm: readonly number[]): boolean {
+  return perm.every((axis, at) => axis === at)
+}
+
+/** The only user of a value is this node, once. */
+export function isOnlyUse(value: RewriteValue | undefined, node: RewriteNode): boolean {
+  return value?.onlyUser === node && node.inputs.filter((each) => each === value).length === 1
+}
+
+/** The attributes of a node, to make another one with them. */
+export function attributesOf(
+  node: RewriteNode,
+  changed: Readonly<Record<string, NewAttribute | undefined>> = {},
+): Readonly<Record<string, NewAttribute>> {
+  const own = node.source.attributes.map(
+    ({ name, type, value, refName }) =>
+      [name, refName === '' ? { type, value } : { type, refName }] as [string, NewAttribute],
+  )
+  const all = { ...Object.fromEntries(own), ...changed }
+  return Object.fromEntries(
+    Object.entries(all).filter((each): each is [string, NewAttribute] => each[1] !== undefined),
+  )
+}
+
+export const int = (value: number): NewAttribute => ({ type: 'INT', value })
+export const ints = (value: readonly number[]): NewAttribute => ({ type: 'INTS', value })

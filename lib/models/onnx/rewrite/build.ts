@@ -1,0 +1,137 @@
+/** Builds the graphs of a model for rewriting: every name that a node uses becomes the value that it means there. */
+
+import { orderedNodes } from '../document/node_order.js'
+import type { Graph, Node } from '../document/types.js'
+import { annotatedNames, valuesWithAnnotations } from '../edit/graph_passes.js'
+import { type RewriteContext, RewriteGraph, RewriteNode, RewriteValue } from './rewrite_graph.js'
+
+/** A model as graphs of values. */
+export interface Built {
+  readonly main: RewriteGraph
+  /** All graphs, each behind the one around it. */
+  readonly graphs: readonly RewriteGraph[]
+  /** Names that several graphs define: a value of such a name may be hidden from users in another graph. */
+  readonly repeated: ReadonlySet<string>
+}
+
+type Scope = ReadonlyMap<string, RewriteValue>
+
+/**
+ * @param isOverridable - whether an initializer that is an input can be replaced by the caller; below IR version 4 all are inputs
+ * @returns undefined for a model in which a graph defines a name twice
+ * @throws TileworkError ERR_GRAPH for a cycle of nodes
+ */
+export function buildGraphs(graph: Graph, context: RewriteContext): Built | undefined {
+  const builder = new Builder(context)
+  const main = new RewriteGraph(graph)
+  return builder.add(main) ? { main, graphs: builder.graphs, repeated: builder.repeated } : undefined
+}
+
+class Builder {
+  readonly graphs: RewriteGraph[] = []
+  readonly repeated = new Set<string>()
+  readonly #context: RewriteContext
+  readonly #defined = new Set<string>()
+
+  constructor(context: RewriteContext) {
+    this.#context = context
+  }
+
+  /** Graphs inside each other are visited from a list: a file may nest more of them than calls fit on the stack. */
+  add(main: RewriteGraph): boolean {
+    const waiting: { graph: RewriteGraph; outer: readonly Scope[] }[] = [{ graph: main, outer: [] }]
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const { graph, outer } = next
+      this.graphs.push(graph)
+      const scope = this.#define(graph)
+      if (!scope) return false
+      const scopes = [...outer, scope]
+      this.#connect(graph, scopes)
+      const inside = graph.nodes.flatMap(({ subgraphs }) => subgraphs)
+      for (const each of inside.reverse()) waiting.push({ graph: each, outer: scopes })
+    }
+    return true
+  }
+
+  /** @returns the values of a graph by name; undefined where it defines one twice */
+  #define(graph: RewriteGraph): Scope | undefined {
+    const { source } = graph
+    const scope = new Map<string, RewriteValue>()
+    const add = (value: RewriteValue): boolean => {
+      const { name } = value
+      if (scope.has(name)) return false
+      if (this.#defined.has(name)) this.repeated.add(name)
+      this.#defined.add(name)
+      scope.set(name, value)
+      return true
+    }
+    const { inputNames } = source
+    for (const { name } of source.inputs) {
+      const value = new RewriteValue(this.#context, graph, name, { isOriginal: true })
+      value.isInput = true
+      if (!add(value)) return undefined
+      graph.inputs.push(value)
+    }
+    for (const name of source.initializerNames) {
+      if (inputNames.has(name)) continue
+      const value = new RewriteValue(this.#context, graph, name, {
+        isOriginal: true,
+        tensor: () => source.initializer(name),
+      })
+      if (!add(value)) return undefined
+      graph.constants.add(value)
+    }
+    graph.nodes = orderedNodes(source.nodes).map(
+      (node, position) => new RewriteNode(this.#context, graph, node, position),
+    )
+    for (const node of graph.nodes) {
+      for (const name of outputsOf(node.source)) {
+        const value =
+          name === '' ? undefined : new RewriteValue(this.#context, graph, name, { isOriginal: true })
+        if (value && !add(value)) return undefined
+        if (value) value.producer = node
+        node.outputs.push(value)
+      }
+    }
+    return scope
+  }
+
+  #connect(graph: RewriteGraph, scopes: readonly Scope[]): void {
+    const find = (name: string): RewriteValue => {
+      for (let at = scopes.length - 1; at >= 0; at--) {
+        const found = scopes[at]!.get(name)
+        if (found) return found
+      }
+      return this.#unknown(graph, scopes, name)
+    }
+    for (const node of graph.nodes) {
+      const [inputs] = node.source.message.textLists('input')
+      for (const name of inputs) {
+        const value = name === '' ? undefined : find(name)
+        node.inputs.push(value)
+        value?.users.add(node)
+      }
+    }
+    const { source } = graph
+    graph.outputs = source.message.messages('output').map((each) => find(each.text('name')))
+    for (const value of graph.outputs) {
+      value.isOutput = true
+      // An output that is a value of a graph around is not this graph's to change.
+      if (value.graph !== graph) value.isPinned = true
+    }
+    for (const name of [...annotatedNames(source), ...valuesWithAnnotations(source)])
+      find(name).isPinned = true
+  }
+
+  /** A name that nothing defines; `check` reports it. */
+  #unknown(graph: RewriteGraph, scopes: readonly Scope[], name: string): RewriteValue {
+    const value = new RewriteValue(this.#context, graph, name, { isOriginal: true })
+    value.isPinned = true
+    ;(scopes[0] as Map<string, RewriteValue>).set(name, value)
+    return value
+  }
+}
+
+function outputsOf({ message }: Node): readonly string[] {
+  return message.textLists('output')[0]
+}

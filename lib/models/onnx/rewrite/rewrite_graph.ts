@@ -1,0 +1,284 @@
+/**
+ * A model while it is rewritten: nodes and values that know each other, so that a change costs what it touches, however large the
+ * model is. Messages stay as they are until all rules have run; see write_back.ts.
+ *
+ * A value belongs to the graph that defines it, and is used by nodes of that graph and of graphs inside.
+ */
+import type { Dtype } from '../../../dtype/dtypes.js'
+import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import { standardDomain } from '../document/node.js'
+import { hasSubgraphs } from '../document/node_names.js'
+import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
+import { constantOf } from '../document/value.js'
+import { type Dims, dimsOf } from '../evaluate/dims.js'
+import type { Value as Elements } from '../evaluate/value.js'
+import { type Known, knownOfTensor } from '../infer/node_view.js'
+import { defaultOf } from '../schemas/signatures.js'
+
+/** What the parts of a rewritten model ask of it. */
+export interface RewriteContext {
+  /** Version of the operator set of a domain; 0 where the model does not import it. */
+  opsetOf(domain: string): number
+  /** What is known of a value that the model had before it was rewritten. */
+  knownOf(graph: Graph, name: string): Known | undefined
+  /** What is known of the outputs of a new node. */
+  infer(node: RewriteNode): readonly (Known | undefined)[]
+}
+
+export class RewriteGraph {
+  readonly source: Graph
+  /** The node that has this graph in an attribute; undefined for a main graph. */
+  readonly owner: RewriteNode | undefined
+  readonly inputs: RewriteValue[] = []
+  /** Values of the outputs, in order. */
+  outputs: RewriteValue[] = []
+  /** Nodes of the file, in topological order, also those that are gone; see `present`. */
+  nodes: readonly RewriteNode[] = []
+  /** Initializers that are no inputs, and constants that rules made. */
+  readonly constants = new Set<RewriteValue>()
+  /** Names of values that are gone, so that their declared types go, too. */
+  readonly goneNames: string[] = []
+  isChanged = false
+  /** Whether its nodes are those of the graph around now. */
+  isInlined = false
+
+  constructor(source: Graph, owner?: RewriteNode) {
+    this.source = source
+    this.owner = owner
+  }
+
+  /** The nodes that are in the graph now: new ones are where the one was that they were made for. */
+  *present(): Generator<RewriteNode> {
+    const waiting: RewriteNode[] = []
+    for (const first of this.nodes) {
+      waiting.push(first)
+      for (let node = waiting.pop(); node; node = waiting.pop()) {
+        if (!node.isRemoved && node.graph === this) yield node
+        for (let at = node.followers.length - 1; at >= 0; at--) waiting.push(node.followers[at]!)
+      }
+    }
+  }
+}
+
+/** A value of a graph: an input, an initializer, or the output of a node. */
+export class RewriteValue {
+  /** @internal */
+  readonly context: RewriteContext
+  /** @internal The graph that defines it. */
+  graph: RewriteGraph
+  /** @internal The graph and the name that it had in the file; undefined for a new one. */
+  readonly origin: { readonly graph: Graph; readonly name: string } | undefined
+  name: string
+  /** The node whose output it is. */
+  producer: RewriteNode | undefined
+  /** @internal Nodes that use it, here and in graphs inside. */
+  readonly users = new Set<RewriteNode>()
+  /** Whether it is an output of its graph. */
+  isOutput = false
+  /** @internal Whether a quantization annotation, or what is not part of the model, refers to the name. */
+  isPinned = false
+  /** Whether it is an input of its graph. */
+  isInput = false
+  /** @internal Whether a node that used it is gone. */
+  hasLostUsers = false
+  #tensor: Tensor | (() => Tensor | undefined) | undefined
+  #known: Known | undefined | 'unread' = 'unread'
+
+  constructor(
+    context: RewriteContext,
+    graph: RewriteGraph,
+    name: string,
+    made: { isOriginal?: boolean; tensor?: Tensor | (() => Tensor | undefined) } = {},
+  ) {
+    this.context = context
+    this.graph = graph
+    this.name = name
+    this.origin = made.isOriginal ? { graph: graph.source, name } : undefined
+    this.#tensor = made.tensor
+  }
+
+  /** Whether it is an initializer that no caller can replace, or a constant that a rule made. */
+  get isInitializer(): boolean {
+    return this.#tensor !== undefined
+  }
+
+  /** The tensor of an initializer that no caller can replace, or of a Constant node. */
+  get constant(): Tensor | undefined {
+    if (typeof this.#tensor === 'function') this.#tensor = this.#tensor()
+    if (this.#tensor || !this.producer?.is('Constant')) return this.#tensor
+    this.#tensor = undefined
+    return constantOf(this.producer.source)
+  }
+
+  /** As `constant`, where it is a dense tensor that has data. */
+  get weight(): DenseTensor | undefined {
+    const { constant } = this
+    return constant?.kind === 'dense' && constant.hasData ? constant : undefined
+  }
+
+  /** @internal */
+  get known(): Known | undefined {
+    if (this.#known === 'unread') this.#known = this.#infer()
+    return this.#known
+  }
+
+  #infer(): Known | undefined {
+    const { origin, producer } = this
+    if (origin) return this.context.knownOf(origin.graph, origin.name)
+    if (producer) return this.context.infer(producer)[producer.outputs.indexOf(this)]
+    const { constant } = this
+    return constant && knownOfTensor(constant)
+  }
+
+  get type(): ValueType | undefined {
+    return this.known?.type
+  }
+
+  /** The element type; undefined where it does not follow, and for sequences, maps and the like. */
+  get dtype(): Dtype | undefined {
+    const { type } = this
+    return type?.kind === 'tensor' && typeof type.dtype === 'string' ? type.dtype : undefined
+  }
+
+  /** Extents, symbolic names and null for unknown ones; undefined for an unknown rank. */
+  get shape(): Dims | undefined {
+    const { type } = this
+    return type?.kind === 'tensor' ? dimsOf(type.shape) : undefined
+  }
+
+  get rank(): number | undefined {
+    return this.shape?.length
+  }
+
+  /** @internal Elements of a small value, as far as they follow. */
+  get elements(): Elements | undefined {
+    return this.known?.value
+  }
+
+  /** @internal Whether nothing needs it. */
+  get isUnused(): boolean {
+    return this.users.size === 0 && !this.isOutput && !this.isPinned
+  }
+
+  /** The only node that uses it; undefined for an output of the graph, and where there are others. */
+  get onlyUser(): RewriteNode | undefined {
+    if (this.users.size !== 1 || this.isOutput || this.isPinned) return undefined
+    const [user] = this.users
+    return user
+  }
+}
+
+/** A node of a graph that is rewritten. */
+export class RewriteNode {
+  /** @internal The node of the file, or one of the graph in which new ones are made. */
+  readonly source: Node
+  /** @internal */
+  readonly context: RewriteContext
+  graph: RewriteGraph
+  readonly opType: string
+  /** Empty for the operators of ONNX itself. */
+  readonly domain: string
+  /** Undefined for an omitted input. */
+  readonly inputs: (RewriteValue | undefined)[] = []
+  readonly outputs: (RewriteValue | undefined)[] = []
+  /** @internal Graphs in its attributes. */
+  readonly subgraphs: readonly RewriteGraph[]
+  /** @internal Whether names of inputs or outputs are other ones than in `source`. */
+  isChanged = false
+  /** @internal */
+  isRemoved = false
+  /** @internal */
+  isQueued = false
+  /** @internal New nodes that stand behind this one. */
+  followers: readonly RewriteNode[] = NO_NODES
+  /** @internal How many rules made it, one from what the other made; 0 for nodes of the file. */
+  readonly generation: number
+  /** @internal Position in the file; that of the node that it was made for. */
+  readonly position: number
+
+  /** @param from - the node that it is made for, or its position in the file */
+  constructor(context: RewriteContext, graph: RewriteGraph, source: Node, from: RewriteNode | number) {
+    this.context = context
+    this.graph = graph
+    this.source = source
+    this.generation = typeof from === 'number' ? 0 : from.generation + 1
+    this.position = typeof from === 'number' ? from : from.position
+    const [opTypes, domains] = source.message.textLists('op_type', 'domain')
+    this.opType = opTypes.at(-1) ?? ''
+    this.domain = standardDomain(domains.at(-1) ?? '')
+    this.subgraphs = hasSubgraphs(source)
+      ? source.subgraphs.map((each) => new RewriteGraph(each, this))
+      : NO_GRAPHS
+  }
+
+  /** @internal A name for values that are made for it. */
+  get baseName(): string {
+    return this.outputs.find((output) => output && output.name !== '')?.name ?? this.opType
+  }
+
+  /** Version of the operator set; 0 where the model does not import it. */
+  get opset(): number {
+    return this.context.opsetOf(this.domain)
+  }
+
+  /** Whether it is one of these operators of ONNX. */
+  is(opTypes: string | readonly string[] | ReadonlySet<string>): boolean {
+    if (this.domain !== '') return false
+    if (typeof opTypes === 'string') return this.opType === opTypes
+    return opTypes instanceof Set
+      ? opTypes.has(this.opType)
+      : (opTypes as readonly string[]).includes(this.opType)
+  }
+
+  /** The value of an input; undefined where it is omitted. */
+  input(at: number): RewriteValue | undefined {
+    return this.inputs[at]
+  }
+
+  /** The value of an output; undefined where it is omitted. */
+  output(at = 0): RewriteValue | undefined {
+    return this.outputs[at]
+  }
+
+  /** The node that makes an input, if it is one of these operators of ONNX. */
+  producer(at: number, opTypes: string | readonly string[] | ReadonlySet<string>): RewriteNode | undefined {
+    const producer = this.inputs[at]?.producer
+    return producer?.is(opTypes) ? producer : undefined
+  }
+
+  /** As it is written; see `int` and the others for values with defaults. */
+  attribute(name: string): Attribute | undefined {
+    return this.source.attribute(name)
+  }
+
+  /** An integer attribute, or its default; undefined where it has neither, and for one that refers to a function's. */
+  int(name: string): number | undefined {
+    const value = this.#value(name)
+    return Number.isSafeInteger(value) ? (value as number) : undefined
+  }
+
+  ints(name: string): readonly number[] | undefined {
+    const value = this.#value(name)
+    return Array.isArray(value) && value.every(Number.isSafeInteger) ? value : undefined
+  }
+
+  float(name: string): number | undefined {
+    const value = this.#value(name)
+    return typeof value === 'number' ? value : undefined
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#value(name)
+    if (typeof value === 'string') return value
+    return value instanceof Uint8Array ? Buffer.from(value).toString() : undefined
+  }
+
+  #value(name: string): unknown {
+    const attribute = this.source.attribute(name)
+    if (attribute) return attribute.refName === '' ? attribute.value : undefined
+    return defaultOf(this.domain, this.opType, this.opset, name)?.value
+  }
+}
+
+const NO_GRAPHS: readonly RewriteGraph[] = []
+const NO_NODES: readonly RewriteNode[] = []
