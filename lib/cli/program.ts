@@ -34,6 +34,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   internalize: async () => (await import('./commands/external.js')).addInternalize,
   layout: async () => (await import('./commands/layout.js')).addLayout,
   merge: async () => (await import('./commands/merge.js')).addMerge,
+  optimize: async () => (await import('./commands/optimize.js')).addOptimize,
   queue: async () => (await import('./commands/queue.js')).addQueue,
   view: async () => (await import('./commands/view.js')).addView,
   worker: async () => (await import('./commands/worker.js')).addWorker,

@@ -35,6 +35,7 @@ const COMMANDS: readonly (readonly [args: readonly string[], output: string])[] 
   [['edit', MODEL, '--metadata', 'a=b', '-o', at('edited.onnx')], at('edited.onnx')],
   [['externalize', MODEL, '--threshold', '1', '-o', at('outside.onnx')], at('outside.onnx')],
   [['internalize', MODEL, '-o', at('inside.onnx')], at('inside.onnx')],
+  [['optimize', MODEL, '-o', at('simple.onnx')], at('simple.onnx')],
   [
     ['merge', MODEL, MODEL, '--connect', 'y=x', '--prefix1', 'a/', '--prefix2', 'b/', '-o', at('two.onnx')],
     at('two.onnx'),
@@ -89,17 +90,20 @@ describe('--no-clobber', () => {
 })
 
 describe('--max-output', () => {
-  it.each(['convert', 'compress', 'edit', 'externalize', 'internalize', 'merge'])('%s', async (command) => {
-    const [args, output] = COMMANDS.find(([[name]]) => name === command)!
-    rmSync(output, { force: true })
-    const { code, stderr } = await runCli([...args, '--max-output', '10'])
-    expect([code, stderr]).toEqual([
-      64,
-      expect.stringMatching(/ERR_LIMIT.*would have \d+ bytes; --max-output allows 10/),
-    ])
-    expect(existsSync(output)).toBe(false)
-    expect((await runCli([...args, '--max-output', '1MiB'])).code).toBe(0)
-  })
+  it.each(['convert', 'compress', 'edit', 'externalize', 'internalize', 'merge', 'optimize'])(
+    '%s',
+    async (command) => {
+      const [args, output] = COMMANDS.find(([[name]]) => name === command)!
+      rmSync(output, { force: true })
+      const { code, stderr } = await runCli([...args, '--max-output', '10'])
+      expect([code, stderr]).toEqual([
+        64,
+        expect.stringMatching(/ERR_LIMIT.*would have \d+ bytes; --max-output allows 10/),
+      ])
+      expect(existsSync(output)).toBe(false)
+      expect((await runCli([...args, '--max-output', '1MiB'])).code).toBe(0)
+    },
+  )
 
   it('is an option of each worker', async () => {
     const queue = ['--queue', 'redis://localhost:1', '--out-dir', OUT_DIR]

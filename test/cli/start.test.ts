@@ -57,6 +57,7 @@ it('loads every command for help, and advises after a typo', async () => {
       'internalize',
       'layout',
       'merge',
+      'optimize',
       'queue',
       'view',
       'worker',

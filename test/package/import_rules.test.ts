@@ -53,6 +53,7 @@ const BAD = {
     './formats/npy/write.js',
     './formats/onnx/read.js',
     './layout/draw.js',
+    './models/onnx/rewrite/rewriter.js',
   ],
   'lib/layout.ts': [],
   'lib/a.ts': ['./b.js'],
@@ -77,6 +78,8 @@ const BAD = {
   'lib/models/onnx/edit/sort.ts': [],
   'lib/models/onnx/evaluate/value.ts': ['../document/graph.js', '../infer/infer.js'],
   'lib/models/onnx/infer/infer.ts': [],
+  'lib/models/onnx/optimize/optimize.ts': [],
+  'lib/models/onnx/rewrite/rewriter.ts': ['../optimize/optimize.js'],
   'lib/models/onnx/model.ts': ['../../formats/btf/read.js', '../tmfile/model.js', '../../pipeline/open.js'],
   'lib/models/tmfile/model.ts': ['../../native/addon.js'],
   'lib/native/addon.ts': [],
@@ -105,6 +108,7 @@ const EXPECTED = [
   'no-imports-of-entries: lib/layout/draw.ts',
   'no-unresolved-imports: lib/layout/draw.ts',
   'no-unused-files: lib/unused.ts',
+  'rewriting-below-passes: lib/models/onnx/rewrite/rewriter.ts',
   'tensors-below-formats: lib/tensor/tensor.ts',
 ]
 

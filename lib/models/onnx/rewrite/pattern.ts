@@ -315,7 +315,7 @@ function hasAttribute(
   if (wanted === null) return node.attribute(name) === undefined
   if (typeof wanted === 'string') return node.text(name) === wanted
   if (typeof wanted === 'number') {
-    const found = node.float(name)
+    const found = node.int(name) ?? node.float(name)
     return found !== undefined && (Object.is(found, wanted) || Object.is(found, Math.fround(wanted)))
   }
   const list = node.ints(name)

@@ -8,7 +8,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { standardDomain } from '../document/node.js'
 import { hasSubgraphs } from '../document/node_names.js'
-import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
+import type { Attribute, AttributeType, Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
 import { type Dims, dimsOf } from '../evaluate/dims.js'
 import type { Value as Elements } from '../evaluate/value.js'
@@ -253,30 +253,30 @@ export class RewriteNode {
 
   /** An integer attribute, or its default; undefined where it has neither, and for one that refers to a function's. */
   int(name: string): number | undefined {
-    const value = this.#value(name)
+    const value = this.#value(name, 'INT')
     return Number.isSafeInteger(value) ? (value as number) : undefined
   }
 
   ints(name: string): readonly number[] | undefined {
-    const value = this.#value(name)
+    const value = this.#value(name, 'INTS')
     return Array.isArray(value) && value.every(Number.isSafeInteger) ? value : undefined
   }
 
   float(name: string): number | undefined {
-    const value = this.#value(name)
-    return typeof value === 'number' ? value : undefined
+    return this.#value(name, 'FLOAT') as number | undefined
   }
 
   text(name: string): string | undefined {
-    const value = this.#value(name)
-    if (typeof value === 'string') return value
-    return value instanceof Uint8Array ? Buffer.from(value).toString() : undefined
+    const value = this.#value(name, 'STRING')
+    return value instanceof Uint8Array ? Buffer.from(value).toString() : (value as string | undefined)
   }
 
-  #value(name: string): unknown {
+  /** Undefined for an attribute of another type, as damaged files have it. */
+  #value(name: string, type: AttributeType): unknown {
     const attribute = this.source.attribute(name)
-    if (attribute) return attribute.refName === '' ? attribute.value : undefined
-    return defaultOf(this.domain, this.opType, this.opset, name)?.value
+    const found = attribute ?? defaultOf(this.domain, this.opType, this.opset, name)
+    if (found?.type !== type || (attribute && attribute.refName !== '')) return undefined
+    return found.value
   }
 }
 

@@ -696,7 +696,6 @@ describe('fold-weights', () => {
     expect(graph.initializerNames.filter((name) => name !== 'two')).toEqual(['w3'])
   })
 
-<<<<<<< HEAD
   it.each<[string, NewNode['attributes']]>([
     ['an INT', { perm: { type: 'INT', value: 1 } }],
     ['FLOATS', { perm: { type: 'FLOATS', value: [1, 0] } }],
@@ -719,10 +718,7 @@ describe('fold-weights', () => {
     expect(textOf(model.graph)).toEqual(['t = Transpose(w)', 'y = MatMul(x,t)'])
   })
 
-  it('keeps weights that others use, casts that grow, and permutations of three groups', async () => {
-=======
   it('keeps weights that others use, and casts that grow', async () => {
->>>>>>> 4b88b58c (Simplify ONNX models by rules that keep every bit)
     const grows = tensor(new Uint16Array(256), { dtype: 'float16', shape: [64, 4] })
     const model = chain({ w: matrix(2, 64), grows, e: tensor(new Float32Array(64), { shape: [4, 4, 4] }) }, [
       { opType: 'Transpose', inputs: ['w'], outputs: ['a'] },
