@@ -232,6 +232,19 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     nodes: 'a = Transpose<perm=[0,2,3,1]>(x); b = Mul(k, a); c = Tanh(b); y = Transpose<perm=[0,3,1,2]>(c)',
     left: ['y_1 = Mul(k, x)', 'y = Tanh(y_1)'],
   },
+  'operands that are transposed alike': {
+    rules: ['transposed-operands'],
+    inputs: { x: 'float32 N 3 4', z: 'float32 1 3 4' },
+    nodes: 'a = Transpose<perm=[0,2,1]>(x); b = Transpose<perm=[0,2,1]>(z); y = Sub(a, b)',
+    left: ['y_1 = Sub(x, z)', 'y = Transpose<perm=[0,2,1]>(y_1)'],
+  },
+  'operators between a Squeeze and its Unsqueeze': {
+    rules: ['reshapes-around'],
+    inputs: { x: 'float32 1 N M' },
+    weights: { k: l(0), m: l(-3) },
+    nodes: 'a = MaxPool<kernel_shape=[2]>(x); b = Squeeze(a, m); c = Elu(b); y = Unsqueeze(c, k)',
+    left: ['a = MaxPool<kernel_shape=[2]>(x)', 'y = Elu(a)'],
+  },
   'reshapes that join': {
     rules: ['reshape-reshape'],
     inputs: FIXED,
@@ -419,6 +432,15 @@ const KEPT: Readonly<Record<string, Omit<Case, 'rules'>>> = {
   'cycles of axes': {
     inputs: FIXED,
     nodes: 'a = Transpose<perm=[1,2,0]>(x); b = Relu(a); y = Transpose<perm=[1,2,0]>(b)',
+  },
+  'operands that are transposed in other ways': {
+    inputs: { x: 'float32 2 2 2' },
+    nodes: 'a = Transpose<perm=[0,2,1]>(x); b = Transpose<perm=[2,1,0]>(x); y = Add(a, b)',
+  },
+  'a Squeeze and an Unsqueeze of other axes': {
+    inputs: { x: 'float32 1 N M' },
+    weights: { k: l(0), m: l(1) },
+    nodes: 'a = Squeeze(x, k); b = Elu(a); y = Unsqueeze(b, m)',
   },
   'reversed, clamped and symbolic slices': {
     inputs: X,

@@ -150,7 +150,28 @@ const reshapesAround: NodeRule['apply'] = (node, maker) => {
   if (!found?.first.is(RESHAPES)) return undefined
   const x = found.first.input(0)
   if (!x) return undefined
-  return isSameDims(x.shape, node.output()?.shape) ? rebuilt(found.chain, x, maker) : undefined
+  const isRestored = isSameDims(x.shape, node.output()?.shape) || isOtherWay(found.first, node)
+  return isRestored ? rebuilt(found.chain, x, maker) : undefined
+}
+
+/** Squeeze and Unsqueeze of the same axes, which are inverse whatever the extents of others are. */
+function isOtherWay(first: RewriteNode, second: RewriteNode): boolean {
+  const names = [first.opType, second.opType].sort()
+  const [one, other] = [axesOfChange(first), axesOfChange(second)]
+  return String(names) === 'Squeeze,Unsqueeze' && one !== undefined && String(one) === String(other)
+}
+
+/** Operators of two operands that meet element by element. */
+const BINARY = ['Add', 'And', 'Div', 'Equal', 'Greater', 'Less', 'Mul', 'Or', 'Pow', 'Sub', 'Xor']
+
+/** Two operands that are transposed alike are transposed once, behind the operator. */
+const transposedOperands: NodeRule['apply'] = (node, { make }) => {
+  const transposes = [0, 1].map((at) => node.producer(at, 'Transpose'))
+  const [one, other] = transposes.map((each) => each && permOf(each))
+  const [a, b] = transposes.map((each) => each?.input(0))
+  if (!one || !other || !a || !b || String(one) !== String(other) || node.opset < 7) return undefined
+  if (!node.inputs.every((value) => isOnlyUse(value, node))) return undefined
+  return make('Transpose', [make(node.opType, [a, b], attributesOf(node))], { perm: ints(one) })
 }
 
 /** One Reshape instead of two changes of the shape. */
@@ -188,8 +209,9 @@ const unsqueezes: NodeRule['apply'] = (node, maker) => {
   if (!inner || !x) return undefined
   const [outer, own] = [axesOfChange(node), axesOfChange(inner)]
   if (!outer || !own) return undefined
-  if (inner.opType !== node.opType) return String(outer) === String(own) ? x : undefined
-  if (!node.is('Unsqueeze') || !isOnlyUse(node.input(0), node)) return undefined
+  if (isOtherWay(inner, node)) return x
+  if (inner.opType !== node.opType || !node.is('Unsqueeze') || !isOnlyUse(node.input(0), node))
+    return undefined
   const total = outer.length + own.length + (x.rank ?? Number.NaN)
   const inserted = new Set(outer)
   // Axes of the inner one count those of its own output, which fill the places that the outer one leaves.
@@ -310,6 +332,7 @@ const sequenceConcat: NodeRule['apply'] = (node, { make }) => {
 export const MOVEMENTS: readonly NodeRule[] = [
   ruleOf('transpose-transpose', ['Transpose'], transposes),
   ruleOf('transposes-around', ['Transpose'], transposesAround),
+  ruleOf('transposed-operands', BINARY, transposedOperands),
   ruleOf('unsqueeze-squeeze', ['Squeeze', 'Unsqueeze'], unsqueezes),
   ruleOf('reshape-reshape', RESHAPES, reshapes),
   ruleOf('reshapes-around', RESHAPES, reshapesAround),
