@@ -7,7 +7,7 @@ import { FIRST_IR_WITH_FREE_INITIALIZERS, FORMAT_NAME } from '../../../formats/o
 import type { Tensor } from '../../../tensor/tensor.js'
 import { FreshNames } from '../document/fresh_names.js'
 import { Graph } from '../document/graph.js'
-import type { NewAttribute } from '../document/types.js'
+import type { Attribute, NewAttribute } from '../document/types.js'
 import { Evaluator } from '../evaluate/evaluate.js'
 import { inferModel, inferNode, MAX_VALUE_ELEMENTS, MAX_VALUE_WORK } from '../infer/infer.js'
 import type { Known } from '../infer/node_view.js'
@@ -36,13 +36,13 @@ export interface NodeMaker {
   /**
    * A new node.
    *
-   * @param attributes - as `Graph.addNode` takes them
+   * @param attributes - as `Graph.addNode` takes them, or attributes of another node
    * @returns the value of its first output
    */
   make(
     opType: string,
     inputs: readonly (RewriteValue | undefined)[],
-    attributes?: Readonly<Record<string, NewAttribute>>,
+    attributes?: Readonly<Record<string, NewAttribute | Attribute>>,
     options?: { readonly domain?: string; readonly outputs?: number },
   ): RewriteValue
   /** A constant: an initializer, or a Constant node where the model has no room for one. */
@@ -311,10 +311,12 @@ export class Rewriter implements RewriteContext {
         value.users.delete(node)
         this.#noteLessUsed(value, waiting)
       }
-      // Nodes of graphs inside go with it.
-      for (const { value, user } of usedInside(node)) {
-        value.users.delete(user)
-        this.#noteLessUsed(value, waiting)
+      for (const inner of nodesInside(node)) {
+        inner.isRemoved = true
+        for (const value of usedBy(inner)) {
+          value.users.delete(inner)
+          this.#noteLessUsed(value, waiting)
+        }
       }
     }
   }
@@ -401,9 +403,13 @@ class Maker implements NodeMaker {
       opType,
       inputs: inputs.map((value, at) => (value ? `${names[0]} ${at}` : '')),
       outputs: names,
-      attributes,
       ...(domain !== undefined && { domain }),
     })
+    for (const [name, attribute] of Object.entries(attributes)) {
+      // Copied as it is: also one whose type the file does not say.
+      if ('message' in attribute) source.message.adopt('attribute', attribute.message)
+      else source.setAttribute(name, attribute)
+    }
     const node = new RewriteNode(this.#rewriter, root.graph, source, root)
     node.isChanged = true
     for (const value of inputs) node.inputs.push(value)
@@ -437,14 +443,14 @@ function* usedBy(node: RewriteNode): Generator<RewriteValue> {
   for (const value of node.inputs) if (value) yield value
 }
 
-/** What nodes of graphs inside a node use. */
-function* usedInside(node: RewriteNode): Generator<{ value: RewriteValue; user: RewriteNode }> {
+/** Nodes of graphs inside a node, which go with it; not those that have moved out. */
+function* nodesInside(node: RewriteNode): Generator<RewriteNode> {
   const waiting = [...node.subgraphs]
   for (let graph = waiting.pop(); graph; graph = waiting.pop()) {
     if (graph.isInlined) continue
-    for (const user of graph.present()) {
-      for (const value of usedBy(user)) yield { value, user }
-      for (const inner of user.subgraphs) waiting.push(inner)
+    for (const inner of graph.present()) {
+      for (const each of inner.subgraphs) waiting.push(each)
+      yield inner
     }
   }
 }

@@ -812,6 +812,34 @@ describe('fusions', () => {
   })
 })
 
+describe('nodes that are gone', () => {
+  it('take those of the branch that is not taken with them, which no rule looks at', async () => {
+    const yes = graphOf('r = Neg(x)', 'r')
+    const no = graphOf('p = Mul(k, one); q = Relu(p); s = Exp(q); r = Exp(s); t = Neg(r); u = Neg(t)', 'u')
+    const weights = { c: b0(true), k: f(2, 3, 4, 5), one: f0(1) }
+    const nodes = 'y = If<then_branch=@yes,else_branch=@no>(c)'
+    const model = modelOf({ inputs: X, weights, graphs: { yes, no }, nodes })
+    const rewriter = new Rewriter(model, true)
+    const applied: string[] = []
+    rewriter.run(rulesOfAllPasses(model, false), ({ name }) => applied.push(name))
+    rewriter.write()
+    expect(applied).toEqual(['if-constant'])
+    expect([textsOf(model.graph), model.graph.initializerNames]).toEqual([['y = Neg(x)'], []])
+  })
+
+  it('leave their attributes, also those of which the file does not say the type', async () => {
+    const model = modelOf({
+      inputs: FIXED,
+      nodes: 't = Transpose(x); a = Elu<alpha=2.0>(t); y = Transpose(a)',
+    })
+    model.graph.nodes[1]!.attribute('alpha')!.message.clear('type')
+    await optimize(model, { only: ['merge-neighbours'] })
+    expect(textsOf(model.graph)).toEqual(['y = Elu(x)'])
+    const [alpha] = model.graph.nodes[0]!.attributes
+    expect([alpha!.name, alpha!.type]).toEqual(['alpha', 'UNDEFINED'])
+  })
+})
+
 describe('every rule', () => {
   const model = modelOf({ inputs: X, nodes: 'y = Relu(x)' })
   const exact = new Set(rulesOfAllPasses(model, false).map(({ name }) => name))

@@ -1,6 +1,6 @@
 /** What rules ask of values: elements, shapes that agree, scalars. Where something does not follow, the answer is no. */
 
-import type { NewAttribute } from '../../document/types.js'
+import type { Attribute, NewAttribute } from '../../document/types.js'
 import type { KnownElements } from '../../evaluate/value.js'
 import type { RewriteNode, RewriteValue } from '../../rewrite/rewrite_graph.js'
 import type { NodeRule } from '../../rewrite/rewriter.js'
@@ -112,16 +112,9 @@ export function isOnlyUse(value: RewriteValue | undefined, node: RewriteNode): b
 /** The attributes of a node, to make another one with them. */
 export function attributesOf(
   node: RewriteNode,
-  changed: Readonly<Record<string, NewAttribute | undefined>> = {},
-): Readonly<Record<string, NewAttribute>> {
-  const own = node.source.attributes.map(
-    ({ name, type, value, refName }) =>
-      [name, refName === '' ? { type, value } : { type, refName }] as [string, NewAttribute],
-  )
-  const all = { ...Object.fromEntries(own), ...changed }
-  return Object.fromEntries(
-    Object.entries(all).filter((each): each is [string, NewAttribute] => each[1] !== undefined),
-  )
+  changed: Readonly<Record<string, NewAttribute>> = {},
+): Readonly<Record<string, NewAttribute | Attribute>> {
+  return { ...Object.fromEntries(node.source.attributes.map((each) => [each.name, each])), ...changed }
 }
 
 export const int = (value: number): NewAttribute => ({ type: 'INT', value })
