@@ -32,6 +32,7 @@ import { OpenvinoChanges } from './edit_openvino.js'
 import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
 import {
   addVerifyOptions,
+  OPTIMIZE_TOLERANCE,
   refusalLine,
   type Verification,
   Verifier,
@@ -309,9 +310,6 @@ async function editFile(
     files.close()
   }
 }
-
-/** Folded weights are packed in another way, and sums of products then have another order: 1e-6 was measured. */
-const OPTIMIZE_TOLERANCE = 1e-5
 
 function verifySettings({ from, to, outputs, rename = [], optimize }: EditOptions): {
   readonly isPart: boolean

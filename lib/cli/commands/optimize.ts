@@ -13,6 +13,7 @@ import { passList } from './edit_arguments.js'
 import { addOutputOptions, fileOptions, type OutputChoice } from './output_options.js'
 import {
   addVerifyOptions,
+  OPTIMIZE_TOLERANCE,
   refusalLine,
   type Verification,
   Verifier,
@@ -48,9 +49,6 @@ export interface OptimizeReport {
   readonly operators: Readonly<Record<string, readonly [number, number]>>
   readonly verification?: Verification
 }
-
-/** Folded weights are packed in another way, and sums of products then have another order: 1e-6 was measured. */
-const TOLERANCE = 1e-5
 
 const HELP = `
 Examples:
@@ -130,7 +128,7 @@ async function optimized(
     ...(maxGrowth !== undefined && { maxGrowth }),
   })
   const after = operatorsOf(model)
-  const verification = await verifier?.compare(input, model, { tolerance: TOLERANCE })
+  const verification = await verifier?.compare(input, model, { tolerance: OPTIMIZE_TOLERANCE })
   const isWritten = verification?.isWithin !== false
   let written = 0
   if (isWritten) {
