@@ -95,6 +95,12 @@ const photo = (options: object) =>
   tilework.imageToTensor(new Uint8Array(75), { width: 5, height: 5, ...options })
 const { signal } = new AbortController()
 const model = smallModel
+const negNeg = () =>
+  onnxEntry.rule({
+    name: 'neg-neg',
+    match: onnxEntry.node('Neg', [onnxEntry.node('Neg', [onnxEntry.any('x')])]),
+    replace: ({ x }) => x,
+  })
 const weights = { name: 'conv/w', dtype: 'int8', scale: 1, zeroPoint: 0 } as const
 
 /** A server that refuses every command, so that a call with right options ends there. */
@@ -575,7 +581,47 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   optimize: {
     run: async (options) => optimize((await onnx()).onnx!, options as never),
-    args: () => [{ only: ['sort', 'fold-shapes'], signal }],
+    args: () => [{ only: ['sort', 'fold-shapes'], fuse: true, with: [negNeg()], maxGrowth: 100, signal }],
+  },
+  rewrite: {
+    run: async (rules, options) => onnxEntry.rewrite((await onnx()).onnx!, rules as never, options as never),
+    args: () => [[negNeg()], { signal }],
+  },
+  'rewrite of': {
+    run: (given) => onnxEntry.rewrite(given as never, []),
+    args: () => [onnxEntry.OnnxModel.create()],
+  },
+  any: {
+    run: (name, options) => onnxEntry.any(name as 'x', options as never),
+    args: () => ['x', { dtype: 'float32', rank: 2, maxRank: 3, shape: [1, null] }],
+  },
+  constant: {
+    run: (value, options) => onnxEntry.constant(value as 1, options as never),
+    args: () => [1, { as: 'one', dtype: 'float32', rank: 0, maxRank: 1, shape: [] }],
+  },
+  node: {
+    run: (opType, inputs, options) => onnxEntry.node(opType as 'Add', inputs as never, options as never),
+    args: () => [
+      'Add',
+      [onnxEntry.any('x'), onnxEntry.constant(1)],
+      {
+        ...{ as: 'sum', domain: '', attributes: { axis: 1 }, commutative: true },
+        ...{ shared: 'keep', output: 0, outputs: ['y'] },
+      },
+    ],
+  },
+  rule: {
+    run: (options) => onnxEntry.rule(options as never),
+    args: () => [
+      {
+        ...{ name: 'own', match: onnxEntry.node('Neg'), where: () => true, replace: () => undefined },
+        ...{ rounding: true, opsets: { 'my.ops': 1 } },
+      },
+    ],
+  },
+  readRanges: {
+    run: (input) => onnxEntry.readRanges(input as never),
+    args: () => [new TextEncoder().encode('{"x": [0, 1]}')],
   },
   quantizeWeights: {
     run: async (options) => onnxEntry.quantizeWeights((await onnx()).onnx!, options as never),

@@ -122,7 +122,7 @@ it('finds weights behind Transpose with --tidy, and says what it changed', async
   expect(stdout).toContain('tidied: fold-weights 1\n')
   expect(stdout).toMatch(/^t +float32 +int8/m)
   const { tidied } = await runJson<{ tidied: { changes: number }[] }>([...plain, '--tidy', '--json'])
-  expect(tidied).toContainEqual({ pass: 'fold-weights', changes: 1 })
+  expect(tidied).toContainEqual({ pass: 'fold-weights', changes: 1, nodes: ['t'] })
 })
 
 it('takes the external data of a model, and writes one file', async () => {

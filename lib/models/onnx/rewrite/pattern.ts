@@ -2,7 +2,7 @@
  * Patterns of nodes, as data: `node('Neg', [node('Neg', [any('x')])])`. Their types carry the names, so that a rule gets what it
  * named with its type.
  */
-import { checkOptions, readInput } from '../../../caller_input.js'
+import { checkFlag, checkOptions, readInput } from '../../../caller_input.js'
 import { decodeFloatCode } from '../../../dtype/decode.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { encodeFloatCode } from '../../../dtype/encode.js'
@@ -105,8 +105,8 @@ export function any<const Name extends string = string>(
   name?: Name,
   options: ValuePatternOptions = {},
 ): Pattern<Named<Name, RewriteValue>> {
-  checkOptions(options, 'any', VALUE_OPTIONS)
-  return new AnyPattern(checkName('any', name), { ...options }) as Pattern<Named<Name, RewriteValue>>
+  const checked = checkValueOptions('any', options, VALUE_OPTIONS)
+  return new AnyPattern(checkName('any', name), checked) as Pattern<Named<Name, RewriteValue>>
 }
 
 /**
@@ -128,8 +128,7 @@ export function constant(
   value: string | number | bigint | boolean,
   options: ConstantPatternOptions = {},
 ): Pattern {
-  checkOptions(options, 'constant', [...VALUE_OPTIONS, 'as'])
-  const { as, ...others } = readInput('The options of constant', () => ({ ...options }))
+  const { as, ...others } = checkValueOptions('constant', options, [...VALUE_OPTIONS, 'as'])
   if (typeof value === 'string')
     return new ConstantPattern(undefined, checkName('constant', value), others) as Pattern
   if (!['number', 'bigint', 'boolean'].includes(typeof value)) {
@@ -155,20 +154,73 @@ export function node<
   inputs?: Inputs,
   options: NodePatternOptions<As, Outputs> = {},
 ): Pattern<NamesOfAll<Inputs> & Named<As, RewriteNode> & Named<Outputs, RewriteValue>> {
-  checkOptions(options, 'node', ['as', 'domain', 'attributes', 'commutative', 'shared', 'output', 'outputs'])
-  const opTypes = typeof opType === 'string' ? [opType] : [...opType]
+  const checked = checkNodeOptions(options)
+  const opTypes = readInput('The operators of node', () =>
+    typeof opType === 'string' ? [opType] : [...opType],
+  )
   if (opTypes.length === 0 || opTypes.some((each) => typeof each !== 'string' || each === ''))
-    throw new TileworkError('ERR_ARGUMENT', `node got the operator ${valueText(opType)}; it takes a name.`)
-  const wrong = inputs?.find((each) => each !== null && !isPattern(each))
-  if (wrong !== undefined) {
-    const message = `node got the input ${valueText(wrong)}; it takes any(), constant(), node() or null.`
-    throw new TileworkError('ERR_ARGUMENT', message)
-  }
-  if (options.commutative && inputs?.length !== 2)
+    throw refused('node', 'the operator', opType, 'a name, or a list of names')
+  const list = readInput('The inputs of node', () => (inputs === undefined ? undefined : [...inputs])) as
+    | (ValuePattern | null)[]
+    | undefined
+  const wrong = list?.find((each) => each !== null && !isPattern(each))
+  if (wrong !== undefined) throw refused('node', 'an input', wrong, 'any(), constant(), node() or null')
+  if (checked.commutative && list?.length !== 2)
     throw new TileworkError('ERR_ARGUMENT', 'node is commutative and has not two inputs.')
-  checkName('node', options.as)
-  const list = inputs as readonly (ValuePattern | null)[] | undefined
-  return new NodePattern(opTypes, list && [...list], { ...options }) as Pattern as never
+  return new NodePattern(opTypes, list, checked) as Pattern as never
+}
+
+function checkValueOptions<Options extends ValuePatternOptions>(
+  where: string,
+  options: Options,
+  names: readonly (keyof Options & string)[],
+): Options {
+  checkOptions(options, where, names)
+  return readInput(`The options of ${where}`, () => {
+    const { dtype, rank, maxRank, shape, ...others } = options
+    if (dtype !== undefined && typeof dtype !== 'string') throw refused(where, 'dtype', dtype, 'a name')
+    for (const [name, value] of Object.entries({ rank, maxRank }))
+      if (value !== undefined && !isCount(value)) throw refused(where, name, value, 'a whole number')
+    const extents = shape && [...shape]
+    if (extents?.some((extent) => extent !== null && !isCount(extent)))
+      throw refused(where, 'shape', shape, 'a list of extents and nulls')
+    return { dtype, rank, maxRank, shape: extents, ...others } as unknown as Options
+  })
+}
+
+function checkNodeOptions(options: NodePatternOptions): NodePatternOptions {
+  checkOptions(options, 'node', ['as', 'domain', 'attributes', 'commutative', 'shared', 'output', 'outputs'])
+  return readInput('The options of node', () => {
+    const { as, domain, attributes, commutative = false, shared, output, outputs } = options
+    checkName('node', as)
+    if (domain !== undefined && typeof domain !== 'string') throw refused('node', 'domain', domain, 'a text')
+    if (output !== undefined && !isCount(output)) throw refused('node', 'output', output, 'a whole number')
+    if (shared !== undefined && shared !== 'keep') throw refused('node', 'shared', shared, '"keep"')
+    const names = outputs && [...outputs].map((name) => checkName('node', name)!)
+    const wanted = attributes && { ...attributes }
+    const wrong = Object.entries(wanted ?? {}).find(([, value]) => !isAttribute(value))
+    if (wrong)
+      throw refused('node', `the attribute ${wrong[0]}`, wrong[1], 'a number, a text, integers or null')
+    const given = { as, domain, attributes: wanted, shared, output, outputs: names }
+    const known = Object.entries(given).filter(([, value]) => value !== undefined)
+    return { ...Object.fromEntries(known), commutative: checkFlag(commutative, 'commutative') }
+  })
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+function isAttribute(value: unknown): boolean {
+  if (value === null || typeof value === 'number' || typeof value === 'string') return true
+  return Array.isArray(value) && value.every(Number.isSafeInteger)
+}
+
+function refused(where: string, what: string, value: unknown, expected: string): TileworkError {
+  return new TileworkError(
+    'ERR_ARGUMENT',
+    `${where} got ${valueText(value)} as ${what}; it takes ${expected}.`,
+  )
 }
 
 export function isPattern(value: unknown): value is ValuePattern {

@@ -105,7 +105,10 @@ export function rule<Named>(options: RuleOptions<Named>): Rule {
   if (where !== undefined && typeof where !== 'function') wrong('where', where, 'a function')
   if (typeof replace !== 'function') wrong('replace', replace, 'a function')
   checkFlag(rounding, 'rounding')
-  return new Rule(given as unknown as RuleOptions<unknown>, pattern as NodePattern)
+  const opsets = readInput('The opsets of rule', () => ({ ...given.opsets }))
+  const wrongVersion = Object.values(opsets).find((version) => !Number.isSafeInteger(version) || version < 1)
+  if (wrongVersion !== undefined) wrong('a version of opsets', wrongVersion, 'a whole number from 1')
+  return new Rule({ ...given, opsets } as unknown as RuleOptions<unknown>, pattern as NodePattern)
 }
 
 function wrong(option: string, value: unknown, expected: string): never {

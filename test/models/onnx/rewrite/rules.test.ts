@@ -222,7 +222,7 @@ describe('rewrite refuses', () => {
   it.each<[string, () => unknown, string]>([
     ['a name that rules have anyway', () => any('make'), 'any got the name "make"'],
     ['a constant of nothing', () => constant(undefined as never), 'constant got undefined'],
-    ['an input that is no pattern', () => node('Add', ['x' as never]), 'node got the input "x"'],
+    ['an input that is no pattern', () => node('Add', ['x' as never]), 'node got "x" as an input'],
     [
       'a commutative node of one input',
       () => node('Relu', [any()], { commutative: true }),
