@@ -34,7 +34,8 @@ const ofTensor = (tensor: Parameters<typeof explain>[0]): Ways =>
   explain(tensor).plans.flatMap(({ ways }) => ways)
 
 const ALL = {}
-const EXAMPLES: Readonly<Record<string, () => Ways>> = {
+/** Several where the limits are sizes of caches: the way is that of one of them, by the machine. */
+const EXAMPLES: Readonly<Record<string, (() => Ways) | readonly (() => Ways)[]>> = {
   'interleaved pixels': () => plan('uint8', [1, 3, 224, 224], 'bfyx', 'byxf'),
   'divided pixels': () => plan('uint8', [1, 3, 224, 224], 'byxf', 'bfyx'),
   'padded pixels': () => plan('float32', [1, 3, 224, 224], 'bfyx', 'b_fs_yx_fsv16'),
@@ -43,12 +44,18 @@ const EXAMPLES: Readonly<Record<string, () => Ways>> = {
   'joined lanes': () => plan('complex128', [8, 20, 224, 1024], 'fs_b_yx_fsv32', 'yxfb'),
   'divided lanes': () => plan('complex128', [1, 8, 224, 2048], 'os_is_yx_isv16_osv16', 'byxf'),
   'blocks, line by line': () => plan('float32', [64, 256, 112, 112], 'bfyx', 'byxf'),
-  'blocks, packed first': () => plan('float32', [2, 32, 56, 56], 'bfxy', 'os_is_yx_isv16_osv16'),
-  'blocks, few columns at a time': () =>
-    ofTensor(reorder(slice(lazy('float32', [1, 8, 1024, 112]), [{ step: 9 }, ALL, ALL, ALL]), 'bfxy')),
-  blocks: () => plan('float32', [1, 64, 112, 112], 'bfyx', 'b_fs_yx_fsv16'),
+  'blocks, packed first': [56, 24].map(
+    (side) => () => plan('float32', [2, 32, side, side], 'bfxy', 'os_is_yx_isv16_osv16'),
+  ),
+  'blocks, few columns at a time': [112, 56].map(
+    (width) => () =>
+      ofTensor(reorder(slice(lazy('float32', [1, 8, 1024, width]), [{ step: 9 }, ALL, ALL, ALL]), 'bfxy')),
+  ),
+  blocks: [112, 56].map((side) => () => plan('float32', [1, 64, side, side], 'bfyx', 'b_fs_yx_fsv16')),
   units: () => ofTensor(slice(lazy('float32', [100, 90]), [ALL, { step: 9 }])),
-  'listed rows': () => ofTensor(reorder(lazy('uint8', [1, 32, 112, 112]), 'os_is_yx_isv16_osv16')),
+  'listed rows': [112, 56].map(
+    (side) => () => ofTensor(reorder(lazy('uint8', [1, 32, side, side]), 'os_is_yx_isv16_osv16')),
+  ),
   'listed columns': () => plan('int4', [2, 32, 1, 9], 'b_fs_yx_fsv16', 'os_iyx_osv16'),
   'listed short rows': () => plan('float32', [8, 32, 1024, 112], 'os_is_yx_osv32_isv2', 'fyxb'),
   'listed columns with gaps': () => plan('uint8', [1, 4, 7, 50], 'b_fs_yx_fsv16', 'os_is_yx_osv32_isv2'),
@@ -102,9 +109,10 @@ describe.runIf(hasRegisters)('ways of leaves.def', () => {
     expect(Object.keys(EXAMPLES).sort()).toEqual([...rows].sort())
   })
 
-  it.each(Object.entries(EXAMPLES))('%s', (name, example) => {
-    const [most] = example()
-    expect(most?.name).toBe(name)
+  it.each(Object.entries(EXAMPLES))('%s', (name, examples) => {
+    const tried = [examples].flat().map((example) => example()[0])
+    expect(tried.map((way) => way?.name)).toContain(name)
+    const most = tried.find((way) => way?.name === name)
     expect(most?.share).toBeGreaterThan(0.5)
     expect(most?.ofCopy).toBe(MEASURED.get(name))
     expect(most?.copiesUnitsAlone).toBe(/\bunits$/.test(name))
