@@ -10,7 +10,7 @@ import { standardDomain } from '../document/node.js'
 import { hasSubgraphs } from '../document/node_names.js'
 import type { Attribute, AttributeType, Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
-import { type Dims, dimsOf } from '../evaluate/dims.js'
+import { dimsOf } from '../evaluate/dims.js'
 import type { Value as Elements } from '../evaluate/value.js'
 import { type Known, knownOfTensor } from '../infer/node_view.js'
 import { defaultOf } from '../schemas/signatures.js'
@@ -141,7 +141,7 @@ export class RewriteValue {
   }
 
   /** Extents, symbolic names and null for unknown ones; undefined for an unknown rank. */
-  get shape(): Dims | undefined {
+  get shape(): readonly (number | string | null)[] | undefined {
     const { type } = this
     return type?.kind === 'tensor' ? dimsOf(type.shape) : undefined
   }
@@ -174,6 +174,7 @@ export class RewriteNode {
   readonly source: Node
   /** @internal */
   readonly context: RewriteContext
+  /** @internal */
   graph: RewriteGraph
   readonly opType: string
   /** Empty for the operators of ONNX itself. */
