@@ -4,8 +4,8 @@ import { PASSES } from '../../lib/models/onnx/optimize/optimize.js'
 import { expectGeneratedTable } from './generated_table.js'
 
 test('docs/onnx.md has the passes of optimize in their order', () => {
-  const rows = PASSES.map(({ name, description, isOnRequest }) => {
-    const mark = isOnRequest ? ' *' : ''
+  const rows = PASSES.map(({ name, description, runs }) => {
+    const mark = runs ? ' *' : ''
     return `| \`${name}\`${mark} | ${description} |`
   })
   const table = ['| pass | what it does |', '|---|---|', ...rows].join('\n')

@@ -26,22 +26,27 @@ const { PASSES } = await importInternal('models/onnx/optimize/optimize')
 /** Rounding of the nodes that an adapter puts in the place of one. */
 const ADAPTED = 1e-5
 
+/** Fusions compute in another order, with weights that are rounded once more. */
+const FUSED = 1e-5
+
 /** onnxruntime packs large weights that are constant, and its products add in another order then. */
 const PACKED = 2e-6
 
 const passes = Object.fromEntries(
-  PASSES.map(({ name }) => [
+  PASSES.map(({ name, runs }) => [
     `pass ${name}`,
     {
       takesLarge: name.startsWith('fold'),
-      tolerance: name === 'fold-weights' ? PACKED : 0,
+      tolerance: runs === 'with fuse' ? FUSED : name === 'fold-weights' ? PACKED : 0,
       run: ({ onnx }) => optimized(onnx, [name]),
     },
   ]),
 )
 
-/** Without the one that another undoes. */
-const WITH_REQUESTED = PASSES.map(({ name }) => name).filter((name) => name !== 'remove-default-attributes')
+/** Without those that round, and the one that another undoes. */
+const WITH_REQUESTED = PASSES.filter(({ runs }) => runs !== 'with fuse')
+  .map(({ name }) => name)
+  .filter((name) => name !== 'remove-default-attributes')
 
 export const ACTIONS = {
   'save unchanged': { takesLarge: true, run: () => ({}) },

@@ -1,15 +1,11 @@
 /** Graphs with the graphs around them: where a name that a node uses is defined. */
 
-import { TileworkError } from '../../../errors.js'
 import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { standardDomain } from './node.js'
 import { hasSubgraphs } from './node_names.js'
 import type { Graph, Node } from './types.js'
 import { constantOf } from './value.js'
-
-/** Constants that passes look into. */
-const SMALL_BYTES = 1024
 
 export class Scope {
   readonly graph: Graph
@@ -50,18 +46,6 @@ export class Scope {
     const producer = this.producer(name)
     const tensor = producer ? constantOf(producer) : this.constant(name)?.tensor
     return tensor?.kind === 'dense' ? tensor : undefined
-  }
-
-  /** The bytes of a small weight, or of a Constant node; undefined where they cannot be read at once. */
-  constantBytes(name: string): Uint8Array | undefined {
-    const tensor = this.constantTensor(name)
-    if (!tensor || tensor.storage.byteLength > SMALL_BYTES) return undefined
-    try {
-      return tensor.bytesSync()
-    } catch (error) {
-      if (error instanceof TileworkError && error.code === 'ERR_ASYNC_ONLY') return undefined
-      throw error
-    }
   }
 
   producer(name: string): Node | undefined {

@@ -15,6 +15,7 @@ import { hasSubgraphs } from '../document/node_names.js'
 import type { Attribute, Graph, Node } from '../document/types.js'
 import { callOf, keyOf } from '../edit/function_edits.js'
 import { definedNames, renameInputs } from '../edit/graph_passes.js'
+import { importMissingOpsets } from '../edit/missing_opsets.js'
 
 /** Nodes that a model may get: functions that call others twice double them with each level (CWE-400). */
 const MAX_INLINED_NODES = 2 ** 20
@@ -36,7 +37,7 @@ export function inlineFunctions(model: OnnxModel): number {
   }
   const inliner = new Inliner(model, functions)
   for (const graph of graphs) inliner.run(graph)
-  importOpsets(model, inliner.inlined)
+  for (const { opsetImports } of inliner.inlined) importMissingOpsets(model, opsetImports)
   return inliner.count
 }
 
@@ -91,12 +92,6 @@ function compatibleFunctions(model: OnnxModel): ReadonlyMap<string, ModelFunctio
     if (!found.has(key)) found.set(key, each)
   }
   return found
-}
-
-function importOpsets(model: OnnxModel, inlined: ReadonlySet<ModelFunction>): void {
-  for (const { opsetImports } of inlined)
-    for (const [domain, version] of opsetImports)
-      if (!model.opsetImports.has(standardDomain(domain))) model.setOpsetImport(domain, version)
 }
 
 class Inliner {

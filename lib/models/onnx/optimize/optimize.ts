@@ -71,10 +71,8 @@ type Pass = {
   readonly name: OptimizePass
   /** What it does, for the documentation. */
   readonly description: string
-  /** True: it runs only where `only` names it, and with `fuse` where results are rounded otherwise. */
-  readonly isOnRequest?: boolean
-  /** True: outputs may be rounded otherwise. */
-  readonly isRounding?: boolean
+  /** It runs only where `only` names it, or with `fuse` as well, because outputs may be rounded otherwise. Default: always. */
+  readonly runs?: 'on request' | 'with fuse'
 } & (
   | {
       readonly isOfFunctions?: undefined
@@ -188,50 +186,43 @@ export const PASSES: readonly Pass[] = [
     name: 'fuse-conv-bn',
     description:
       'folds `BatchNormalization` and products by channel into the weights of `Conv`, `ConvTranspose` and `Gemm`',
-    isOnRequest: true,
-    isRounding: true,
+    runs: 'with fuse',
     rules: (_, { rounding }) => normalizationRules(rounding),
   },
   {
     name: 'fuse-conv-add',
     description: 'adds constants by channel to the bias of `Conv` and `ConvTranspose`',
-    isOnRequest: true,
-    isRounding: true,
+    runs: 'with fuse',
     rules: (_, { rounding }) => [channelSumRule(rounding)],
   },
   {
     name: 'fuse-pad',
     description: 'lets `Conv` and `AveragePool` pad with zeros themselves',
-    isOnRequest: true,
-    isRounding: true,
+    runs: 'with fuse',
     rules: () => FUSE_PAD,
   },
   {
     name: 'fuse-gemm',
     description: 'makes `Gemm` of a product of matrices and a sum, and of a transposed factor',
-    isOnRequest: true,
-    isRounding: true,
+    runs: 'with fuse',
     rules: () => FUSE_GEMM,
   },
   {
     name: 'fuse-gelu',
     description: 'makes `Gelu` of its formulas with `Erf` and `Tanh`, from operator set 20 on',
-    isOnRequest: true,
-    isRounding: true,
+    runs: 'with fuse',
     rules: () => FUSE_GELU,
   },
   {
     name: 'fuse-layernorm',
     description: 'makes `LayerNormalization` of its formula, from operator set 17 on',
-    isOnRequest: true,
-    isRounding: true,
+    runs: 'with fuse',
     rules: () => FUSE_LAYER_NORMALIZATION,
   },
   {
     name: 'fuse-hardswish',
     description: 'makes `HardSwish` of its formulas, from operator set 14 on',
-    isOnRequest: true,
-    isRounding: true,
+    runs: 'with fuse',
     rules: () => FUSE_HARD_SWISH,
   },
   {
@@ -254,14 +245,14 @@ export const PASSES: readonly Pass[] = [
   {
     name: 'add-default-attributes',
     description: 'writes the default of every attribute that a node lacks',
-    isOnRequest: true,
+    runs: 'on request',
     run: addDefaultAttributes,
   },
   {
     name: 'fix-names',
     description:
       'gives every node a name of its own, and values of subgraphs names that no value around them has',
-    isOnRequest: true,
+    runs: 'on request',
     run: fixNames,
   },
 ]
@@ -269,7 +260,8 @@ export const PASSES: readonly Pass[] = [
 /** The rules of all passes that have some, with or without those that round. @internal */
 export function rulesOfAllPasses(body: Body, fuse: boolean): readonly NodeRule[] {
   const limits: RuleLimits = { growth: { left: 0 }, rounding: { largest: 0 } }
-  return PASSES.flatMap(({ rules, isRounding }) => (fuse || !isRounding ? (rules?.(body, limits) ?? []) : []))
+  const passes = PASSES.filter(({ runs }) => fuse || runs !== 'with fuse')
+  return passes.flatMap(({ rules }) => rules?.(body, limits) ?? [])
 }
 
 /** Options of `optimize`. */
@@ -341,7 +333,7 @@ export async function optimize(
 /** What was changed so far. */
 class Changes {
   readonly #counts: Map<string, number>
-  readonly #errors = new Map<string, number>()
+  readonly #roundings = new Map<string, Rounding>()
   readonly #nodes = new Map<string, string[]>()
 
   constructor(names: readonly string[]) {
@@ -360,15 +352,18 @@ class Changes {
     nodes.push(titleOf(node))
   }
 
-  noteError(name: string, error: number): void {
-    this.#errors.set(name, Math.max(this.#errors.get(name) ?? 0, error))
+  /** Where the rules of a pass note errors of what they make. */
+  rounding(name: string): Rounding {
+    const rounding = this.#roundings.get(name) ?? { largest: 0 }
+    this.#roundings.set(name, rounding)
+    return rounding
   }
 
   get list(): readonly OptimizeChange[] {
     return [...this.#counts].map(([pass, changes]) => {
-      const largestError = this.#errors.get(pass)
+      const { largest: largestError = 0 } = this.#roundings.get(pass) ?? {}
       const nodes = this.#nodes.get(pass)
-      return { pass, changes, ...(nodes && { nodes }), ...(largestError !== undefined && { largestError }) }
+      return { pass, changes, ...(nodes && { nodes }), ...(largestError > 0 && { largestError }) }
     })
   }
 }
@@ -407,10 +402,9 @@ async function rewriteBy(
 ): Promise<boolean> {
   const passOf = new Map<NodeRule, string>()
   const applied = new Set<string>()
-  const errors = new Map(passes.map(({ name }) => [name, { largest: 0 }]))
   const rulesOf = (body: Body): readonly NodeRule[] => {
     const found = passes.flatMap(({ name, rules }) =>
-      rules!(body, { growth, rounding: errors.get(name)! }).map((rule) => ({ name, rule })),
+      rules!(body, { growth, rounding: changes.rounding(name) }).map((rule) => ({ name, rule })),
     )
     const all = [...found, ...own.map((each) => ({ name: each.name, rule: nodeRuleOf(each) }))]
     for (const { name, rule } of all) passOf.set(rule, name)
@@ -425,7 +419,6 @@ async function rewriteBy(
     model,
     own.filter(({ name }) => applied.has(name)),
   )
-  for (const [name, { largest }] of errors) if (largest > 0) changes.noteError(name, largest)
   return applied.size > 0
 }
 
@@ -457,19 +450,14 @@ function checkOptimizeOptions(options: OptimizeOptions): CheckedOptions {
     throw new TileworkError('ERR_ARGUMENT', message)
   }
   const checked = { rules: own, maxGrowth, signal }
+  const isFusion = ({ runs }: Pass): boolean => fuse && runs === 'with fuse'
   if (only === undefined)
-    return {
-      ...checked,
-      passes: PASSES.filter(({ isOnRequest, isRounding }) => !isOnRequest || (fuse && isRounding)),
-    }
+    return { ...checked, passes: PASSES.filter((pass) => pass.runs === undefined || isFusion(pass)) }
   const names = readInput('The passes of optimize', () => [...checkTexts('only of optimize', only)])
   const unknown = names.find((name) => !known.includes(name))
   if (unknown !== undefined) {
     const message = `optimize has no pass ${valueText(unknown)}${nearestText(unknown, known)}`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
-  return {
-    ...checked,
-    passes: PASSES.filter(({ name, isRounding }) => names.includes(name) || (fuse && isRounding)),
-  }
+  return { ...checked, passes: PASSES.filter((pass) => names.includes(pass.name) || isFusion(pass)) }
 }

@@ -7,7 +7,6 @@ import { type RewriteContext, RewriteGraph, RewriteNode, RewriteValue } from './
 
 /** A model as graphs of values. */
 export interface Built {
-  readonly main: RewriteGraph
   /** All graphs, each behind the one around it. */
   readonly graphs: readonly RewriteGraph[]
   /** Names that several graphs define: a value of such a name may be hidden from users in another graph. */
@@ -17,14 +16,12 @@ export interface Built {
 type Scope = ReadonlyMap<string, RewriteValue>
 
 /**
- * @param isOverridable - whether an initializer that is an input can be replaced by the caller; below IR version 4 all are inputs
  * @returns undefined for a model in which a graph defines a name twice
  * @throws TileworkError ERR_GRAPH for a cycle of nodes
  */
 export function buildGraphs(graph: Graph, context: RewriteContext): Built | undefined {
   const builder = new Builder(context)
-  const main = new RewriteGraph(graph)
-  return builder.add(main) ? { main, graphs: builder.graphs, repeated: builder.repeated } : undefined
+  return builder.add(new RewriteGraph(graph)) ? builder : undefined
 }
 
 class Builder {

@@ -3,11 +3,10 @@
  * named with its type.
  */
 import { checkFlag, checkOptions, readInput } from '../../../caller_input.js'
-import { decodeFloatCode } from '../../../dtype/decode.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
-import { encodeFloatCode } from '../../../dtype/encode.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
+import { isAll } from './elements.js'
 import type { RewriteNode, RewriteValue } from './rewrite_graph.js'
 
 /** What a rule knows of a value before it looks at it. */
@@ -335,28 +334,7 @@ function fits({ dtype, shape }: RewriteValue, options: ValuePatternOptions): boo
 
 /** A constant of which all elements are a number, or any constant. */
 function isConstant(value: RewriteValue, number: number | bigint | boolean | undefined): boolean {
-  if (!value.constant) return false
-  if (number === undefined) return true
-  const known = value.elements
-  if (!known || known.isPartial || !known.elements?.length) return false
-  const elements = known.elements as ArrayLike<number | bigint>
-  const wanted = roundedTo(value.dtype, number)
-  for (let at = 0; at < elements.length; at++) if (!Object.is(elements[at], wanted)) return false
-  return true
-}
-
-/** The number as an element of a type; undefined where it has none. */
-function roundedTo(dtype: Dtype | undefined, number: number | bigint | boolean): number | bigint | undefined {
-  if (dtype === 'int64' || dtype === 'uint64') {
-    const value = Number(number)
-    return typeof number === 'bigint' ? number : Number.isInteger(value) ? BigInt(value) : undefined
-  }
-  const value = Number(number)
-  if (dtype === 'float16' || dtype === 'bfloat16')
-    return decodeFloatCode(dtype, encodeFloatCode(dtype, value))
-  if (dtype === 'float32') return Math.fround(value)
-  // There is one 0 among integers.
-  return dtype === 'float64' ? value : value + 0
+  return value.constant !== undefined && (number === undefined || isAll(value, number))
 }
 
 function hasAttribute(

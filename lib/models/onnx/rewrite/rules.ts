@@ -10,6 +10,7 @@ import type { OnnxModel } from '../document/model.js'
 import { standardDomain } from '../document/node.js'
 import type { NewAttribute } from '../document/types.js'
 import { refuseTraining } from '../edit/graph_passes.js'
+import { importMissingOpsets } from '../edit/missing_opsets.js'
 import { schemaAt } from '../schemas/schemas.js'
 import { match, NodePattern, type Pattern } from './pattern.js'
 import { type RewriteNode, RewriteValue } from './rewrite_graph.js'
@@ -190,9 +191,7 @@ export function checkRules(where: string, rules: readonly Rule[]): readonly Rule
 
 /** Imports the operator sets that the new nodes of rules are of, where the model has none of the domain. */
 export function importOpsets(model: OnnxModel, rules: readonly Rule[]): void {
-  for (const { options } of rules)
-    for (const [domain, version] of Object.entries(options.opsets ?? {}))
-      if (!model.opsetImports.has(standardDomain(domain))) model.setOpsetImport(domain, version)
+  for (const { options } of rules) importMissingOpsets(model, Object.entries(options.opsets ?? {}))
 }
 
 /** The rule as the rewriter runs it. */

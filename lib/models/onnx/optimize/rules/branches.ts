@@ -1,8 +1,9 @@
 /** Branches and loops of which is known how often they run: their nodes take their place. */
 import { tensor } from '../../../../tensor/from_values.js'
+import { elementsOf } from '../../rewrite/elements.js'
 import type { RewriteGraph, RewriteNode, RewriteValue } from '../../rewrite/rewrite_graph.js'
 import type { NodeMaker, NodeRule, Replacement } from '../../rewrite/rewriter.js'
-import { elementsOf, ruleOf } from './facts.js'
+import { ruleOf } from './facts.js'
 
 function oneElement(value: RewriteValue | undefined): number | bigint | undefined {
   const elements = elementsOf(value)

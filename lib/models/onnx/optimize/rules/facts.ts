@@ -1,7 +1,9 @@
 /** What rules ask of values: elements, shapes that agree, scalars. Where something does not follow, the answer is no. */
 
 import type { Attribute, NewAttribute } from '../../document/types.js'
-import type { KnownElements } from '../../evaluate/value.js'
+import { axisOf as axisOfRank } from '../../evaluate/dims.js'
+import { MAX_SHAPE_VALUES } from '../../evaluate/value.js'
+import { elementsOf, FLOATS } from '../../rewrite/elements.js'
 import type { RewriteNode, RewriteValue } from '../../rewrite/rewrite_graph.js'
 import type { NodeRule } from '../../rewrite/rewriter.js'
 import { isSameDim } from '../../rewrite/same_shape.js'
@@ -11,25 +13,15 @@ export function ruleOf(name: string, opTypes: readonly string[], apply: NodeRule
   return { name, operators: opTypes.map((opType) => ({ opType, domain: '' })), apply }
 }
 
-/** The elements of a small value of which all are known. */
-export function elementsOf(value: RewriteValue | undefined): KnownElements | undefined {
-  const elements = value?.elements
-  return elements && !elements.isPartial ? (elements.elements as KnownElements) : undefined
-}
-
 /** A list of integers, or a scalar as a list of one; numbers beyond 2^53 - 1, which mean the end of an axis, cut to that. */
 export function integersOf(value: RewriteValue | undefined): readonly number[] | undefined {
   const elements = value && (value.rank ?? 2) < 2 ? elementsOf(value) : undefined
-  if (!elements || elements.length > MAX_LIST) return undefined
-  const far = Number.MAX_SAFE_INTEGER
+  if (!elements || elements.length > MAX_SHAPE_VALUES) return undefined
   const numbers = Array.from(elements as ArrayLike<number | bigint>, (each) =>
-    Math.min(Math.max(Number(each), -far), far),
+    Math.min(Math.max(Number(each), -FAR), FAR),
   )
   return numbers.every(Number.isInteger) ? numbers : undefined
 }
-
-/** Longest list of axes, bounds or sizes. */
-const MAX_LIST = 256
 
 /** The end of an axis, as `integersOf` gives it. */
 export const FAR = Number.MAX_SAFE_INTEGER
@@ -46,20 +38,6 @@ export function listOf(
   return { isOmitted, list: isInput ? integersOf(node.input(input)) : node.ints(name) }
 }
 
-/** Whether all elements are a number, of its sign. */
-export function isAll(value: RewriteValue | undefined, number: number): boolean {
-  const elements = elementsOf(value)
-  return elements !== undefined && elements.length > 0 && everyIs(elements, number)
-}
-
-function everyIs(elements: KnownElements, number: number): boolean {
-  return (elements as Float64Array).every((each) =>
-    typeof each === 'bigint' ? each === BigInt(number) : Object.is(each, number),
-  )
-}
-
-const FLOATS: ReadonlySet<unknown> = new Set(['float16', 'bfloat16', 'float32', 'float64'])
-
 export function isFloat(value: RewriteValue): boolean {
   return FLOATS.has(value.dtype)
 }
@@ -75,11 +53,10 @@ export function keepsShape(value: RewriteValue, other: RewriteValue): boolean {
   return inner.every((dim, axis) => dim === 1 || isSameDim(dim, shape[axis + offset]))
 }
 
-/** An axis counted from the front; undefined where it is none. */
+/** An axis counted from the front; undefined where it is none, and for one from the back of an unknown rank. */
 export function axisOf(axis: number | undefined, rank: number | undefined): number | undefined {
-  if (axis === undefined) return undefined
-  if (axis >= 0 && (rank === undefined || axis < rank)) return axis
-  return axis < 0 && rank !== undefined && axis >= -rank ? axis + rank : undefined
+  if (axis === undefined || (rank === undefined && axis < 0)) return undefined
+  return rank === undefined ? axis : axisOfRank(axis, rank)
 }
 
 /** Different axes counted from the front, in order; undefined where one is none. */
@@ -90,12 +67,26 @@ export function axesOf(axes: readonly number[], rank: number | undefined): reado
   return known.sort((one, other) => one - other)
 }
 
+/** The axes of a reduction, by an attribute or an input; not those of ArgMax and ArgMin. */
+export function reductionAxes(node: RewriteNode): ReturnType<typeof listOf> {
+  return listOf(node, 'axes', node.opType === 'ReduceSum' ? 13 : 18, 1)
+}
+
+/** The axes of a Squeeze or Unsqueeze, in order; undefined where they do not follow. */
+export function axesOfChange(node: RewriteNode): readonly number[] | undefined {
+  const { list } = listOf(node, 'axes', 13, 1)
+  const rank = node.input(0)?.rank
+  const added = node.is('Unsqueeze') ? (list?.length ?? 0) : 0
+  return list && axesOf(list, rank === undefined ? undefined : rank + added)
+}
+
 /** The order of axes of a Transpose; undefined where it does not follow. */
 export function permOf(node: RewriteNode): readonly number[] | undefined {
-  const rank = node.input(0)?.rank
-  const perm = node.attribute('perm') ? node.ints('perm') : undefined
-  if (node.attribute('perm') === undefined)
+  if (node.attribute('perm') === undefined) {
+    const rank = node.input(0)?.rank
     return rank === undefined ? undefined : Array.from({ length: rank }, (_, axis) => rank - 1 - axis)
+  }
+  const perm = node.ints('perm')
   const isPerm = perm?.every((axis) => axis >= 0 && axis < perm.length) && new Set(perm).size === perm.length
   return isPerm ? perm : undefined
 }

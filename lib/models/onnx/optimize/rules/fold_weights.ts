@@ -13,6 +13,7 @@ import { MAX_AXES, sizeOf } from '../../../../tensor/shape.js'
 import { slice } from '../../../../tensor/slice.js'
 import type { DenseTensor } from '../../../../tensor/tensor.js'
 import { transpose } from '../../../../tensor/transpose.js'
+import { FLOATS } from '../../rewrite/elements.js'
 import type { RewriteNode, RewriteValue } from '../../rewrite/rewrite_graph.js'
 import type { NodeRule } from '../../rewrite/rewriter.js'
 import { isSameDims } from '../../rewrite/same_shape.js'
@@ -106,8 +107,6 @@ function joined(node: RewriteNode, weights: readonly DenseTensor[]): DenseTensor
   )
   return isAlike ? concat(weights, { axis }) : undefined
 }
-
-const FLOATS: ReadonlySet<unknown> = new Set(['float16', 'bfloat16', 'float32', 'float64'])
 
 /** Engines round floats alike; other conversions differ where numbers are out of range. */
 function converted(node: RewriteNode, [weight]: readonly DenseTensor[]): DenseTensor | undefined {

@@ -1,21 +1,11 @@
 /** Nodes of the standard for what exporters write as several. Results are rounded otherwise than those of the several. */
+import { elementsOf, isAll } from '../../rewrite/elements.js'
 import { any, constant, node, type Pattern } from '../../rewrite/pattern.js'
 import type { RewriteNode, RewriteValue } from '../../rewrite/rewrite_graph.js'
 import type { NodeRule } from '../../rewrite/rewriter.js'
 import { nodeRuleOf, rule } from '../../rewrite/rules.js'
 import { isSameDims } from '../../rewrite/same_shape.js'
-import {
-  attributesOf,
-  axesOf,
-  elementsOf,
-  int,
-  ints,
-  isAll,
-  isOnlyUse,
-  listOf,
-  permOf,
-  ruleOf,
-} from './facts.js'
+import { attributesOf, axesOf, int, ints, isOnlyUse, listOf, permOf, reductionAxes, ruleOf } from './facts.js'
 
 const commutative = { commutative: true } as const
 const x = any('x')
@@ -141,7 +131,7 @@ function layerNormalization(axes: readonly Pattern[], isPower: boolean) {
 /** The first of the axes of a mean, if these are the last ones, and stay as 1. */
 function firstOfLastAxes(mean: RewriteNode): number | undefined {
   const rank = mean.input(0)?.rank
-  const { list } = listOf(mean, 'axes', 18, 1)
+  const { list } = reductionAxes(mean)
   const axes = list && axesOf(list, rank)
   if (rank === undefined || !axes || axes.length === 0 || mean.int('keepdims') !== 1) return undefined
   const first = rank - axes.length

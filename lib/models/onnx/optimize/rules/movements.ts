@@ -5,7 +5,7 @@ import type { NodeMaker, NodeRule, Replacement } from '../../rewrite/rewriter.js
 import { isSameDim, isSameDims } from '../../rewrite/same_shape.js'
 import {
   attributesOf,
-  axesOf,
+  axesOfChange,
   axisOf,
   FAR,
   int,
@@ -13,7 +13,6 @@ import {
   ints,
   isIdentity,
   isOnlyUse,
-  listOf,
   permOf,
   ruleOf,
 } from './facts.js'
@@ -224,13 +223,6 @@ const unsqueezes: NodeRule['apply'] = (node, maker) => {
     : maker.make('Unsqueeze', [x], { axes: ints(all) })
 }
 
-function axesOfChange(node: RewriteNode): readonly number[] | undefined {
-  const { list } = listOf(node, 'axes', 13, 1)
-  const rank = node.input(0)?.rank
-  const total = rank === undefined || !list ? rank : node.is('Unsqueeze') ? rank + list.length : rank
-  return list && axesOf(list, total)
-}
-
 /** Two Slices: of different axes at once, of one axis by the bounds that both leave. */
 const slices: NodeRule['apply'] = (node, maker) => {
   const inner = node.producer(0, 'Slice')
@@ -258,7 +250,7 @@ const slices: NodeRule['apply'] = (node, maker) => {
 }
 
 /** The outer Slice of what the inner one leaves of an axis; undefined where it depends on an extent that is not known. */
-export function sliceOfSlice(inner: AxisSlice, outer: AxisSlice, extent: unknown): AxisSlice | undefined {
+function sliceOfSlice(inner: AxisSlice, outer: AxisSlice, extent: unknown): AxisSlice | undefined {
   if (inner.step < 1 || outer.step < 1) return undefined
   const first = typeof extent === 'number' ? withoutNegatives(inner, extent) : inner
   if (first.start < 0 || first.end < 0) return undefined

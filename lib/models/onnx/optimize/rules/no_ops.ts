@@ -1,20 +1,20 @@
 /** Nodes that give an input as it is, bit for bit: neutral elements, movements that move nothing, casts to the same type. */
 import { DTYPE_OF_CODE } from '../../../../formats/onnx/schema.js'
+import { elementsOf, isAll } from '../../rewrite/elements.js'
 import type { RewriteNode, RewriteValue } from '../../rewrite/rewrite_graph.js'
 import type { NodeRule, Replacement } from '../../rewrite/rewriter.js'
 import { isSameDim } from '../../rewrite/same_shape.js'
 import {
   axisOf,
-  elementsOf,
   FAR,
   int,
   integersOf,
-  isAll,
   isFloat,
   isIdentity,
   keepsShape,
   listOf,
   permOf,
+  reductionAxes,
   ruleOf,
 } from './facts.js'
 
@@ -186,7 +186,7 @@ function gather(node: RewriteNode): Replacement | undefined {
 /** Reductions of one element that leave it as it is; those of squares, logarithms and magnitudes do not. */
 function reduce(node: RewriteNode): Replacement | undefined {
   if (node.int('noop_with_empty_axes') !== 1) return undefined
-  const { isOmitted, list } = listOf(node, 'axes', node.opType === 'ReduceSum' ? 13 : 18, 1)
+  const { isOmitted, list } = reductionAxes(node)
   return isOmitted || list?.length === 0 ? node.input(0) : undefined
 }
 

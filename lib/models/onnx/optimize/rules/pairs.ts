@@ -1,9 +1,10 @@
 /** Two nodes that do the work of one, or of none, bit for bit. */
 import { DTYPES, type Dtype } from '../../../../dtype/dtypes.js'
 import { DTYPE_OF_CODE } from '../../../../formats/onnx/schema.js'
+import { elementsOf } from '../../rewrite/elements.js'
 import type { RewriteNode, RewriteValue } from '../../rewrite/rewrite_graph.js'
 import type { NodeRule, Replacement } from '../../rewrite/rewriter.js'
-import { attributesOf, axesOf, elementsOf, int, isOnlyUse, listOf, ruleOf } from './facts.js'
+import { attributesOf, axesOf, axesOfChange, int, isOnlyUse, reductionAxes, ruleOf } from './facts.js'
 
 /** Neg of Neg, Not of Not. */
 function inverse(node: RewriteNode): Replacement | undefined {
@@ -86,7 +87,7 @@ const reduceSqueeze: NodeRule['apply'] = (node, { make }) => {
   if (!inner?.is(REDUCTIONS) || !isOnlyUse(node.input(0), node) || inner.int('keepdims') !== 1)
     return undefined
   const reduced = reducedAxes(inner)
-  const squeezed = axesOfSqueeze(node)
+  const squeezed = axesOfChange(node)
   if (!reduced || !squeezed || reduced.length === 0 || String(reduced) !== String(squeezed)) return undefined
   return make(inner.opType, inner.inputs, attributesOf(inner, { keepdims: int(0) }))
 }
@@ -99,13 +100,8 @@ const REDUCTIONS = [
 function reducedAxes(node: RewriteNode): readonly number[] | undefined {
   const rank = node.input(0)?.rank
   if (node.is(['ArgMax', 'ArgMin'])) return axesOf([node.int('axis') ?? 0], rank)
-  const { list } = listOf(node, 'axes', node.opType === 'ReduceSum' ? 13 : 18, 1)
+  const { list } = reductionAxes(node)
   return list && axesOf(list, rank)
-}
-
-function axesOfSqueeze(node: RewriteNode): readonly number[] | undefined {
-  const { list } = listOf(node, 'axes', 13, 1)
-  return list && axesOf(list, node.input(0)?.rank)
 }
 
 /** What was quantized already, with the same scale. */
