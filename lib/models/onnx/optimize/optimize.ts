@@ -300,12 +300,12 @@ const MAX_PASS_ROUNDS = 8
  * Runs passes that make the model simpler or smaller and keep its outputs; docs/onnx.md lists them in their order. Changes the
  * model in place, and nothing where it is optimized already. Inputs and outputs keep names, order and types.
  *
- * Passes are repeated until none finds anything to do. Below IR version 4 those that add initializers do nothing. Bodies of
- * functions stay as they are, but for default attributes.
+ * Passes are repeated until none finds anything to do, on bodies of functions as far as they need no types. Below IR version 4 they
+ * add no initializers.
  *
  * @returns what each pass changed, in their order
  * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for a model with training graphs; ERR_GRAPH for a cycle of nodes;
- * ERR_LIMIT for functions that grow to more than 1,048,576 nodes; ERR_ABORTED; errors of reading tensors
+ * ERR_LIMIT for functions that grow to more than 1,048,576 nodes, and for rules without an end; ERR_ABORTED; errors of reading tensors
  */
 export async function optimize(
   model: OnnxModel,

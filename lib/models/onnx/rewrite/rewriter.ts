@@ -88,8 +88,15 @@ export class Rewriter implements RewriteContext {
 
   knownOf(graph: Graph, name: string): Known | undefined {
     // The messages stay as they are until the end, so one inference of the model serves all of its values.
-    this.#known ??= inferModel(this.#body, { isOpen: () => true }).known
+    this.#known ??= this.#infer()
     return this.#known.get(graph)?.get(name)
+  }
+
+  #infer(): ReadonlyMap<Graph, ReadonlyMap<string, Known>> {
+    const { graph, functions, opsetImports } = this.#body
+    // Of an earlier version inference takes initializers that are inputs for constants, but a caller may replace them.
+    const irVersion = FIRST_IR_WITH_FREE_INITIALIZERS
+    return inferModel({ graph, functions, opsetImports, irVersion }, { isOpen: () => true }).known
   }
 
   infer(node: RewriteNode): readonly (Known | undefined)[] {

@@ -854,6 +854,23 @@ describe('initializers', () => {
         .nodes,
     ).toHaveLength(3)
   })
+
+  it('takes no initializer for a constant that is an input, of any IR version', async () => {
+    for (const irVersion of [3, 8]) {
+      const model = OnnxModel.create({ irVersion, opset: 8 })
+      fill(model.graph, {
+        inputs: { x: float(2, 4), one: float(), target: { kind: 'tensor', dtype: 'int64', shape: [2] } },
+        weights: { one: tensor(1, { dtype: 'float32' }), target: ints(2, 4) },
+        nodes: [
+          { opType: 'Mul', inputs: ['x', 'one'], outputs: ['a'] },
+          { opType: 'Reshape', inputs: ['a', 'target'], outputs: ['y'] },
+        ],
+        outputs: ['y'],
+      })
+      await optimize(model)
+      expect(textOf(model.graph)).toEqual(['a = Mul(x,one)', 'y = Reshape(a,target)'])
+    }
+  })
 })
 
 describe('defaults and unused parts', () => {
