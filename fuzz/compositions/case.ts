@@ -56,6 +56,24 @@ function fresh(random: Random, dtype: CaseDtype, shape: readonly number[], { lib
   return { tensor, plain: { shape, values }, dtype }
 }
 
+/** Parts along an axis, by the library and by the reference. */
+function joined(
+  parts: readonly Pair[],
+  axis: number,
+  operation: typeof Tilework.concat,
+  reference: (parts: readonly Plain[], axis: number) => Plain,
+): Pair {
+  const tensor = operation(
+    parts.map((part) => part.tensor),
+    { axis },
+  )
+  const plain = reference(
+    parts.map((part) => part.plain),
+    axis,
+  )
+  return { tensor, plain, dtype: parts[0]!.dtype }
+}
+
 function givenValues(dtype: CaseDtype, values: readonly number[]): readonly (number | bigint | boolean)[] {
   if (dtype === 'bool') return values.map(Boolean)
   return /int64/.test(dtype) ? values.map(BigInt) : values
@@ -94,34 +112,12 @@ const STEPS: Readonly<Record<string, Step>> = {
     const shape = pair.plain.shape.with(axis, 1 + random.below(4))
     const parts = [pair, fresh(random, pair.dtype, shape, surroundings)]
     if (random.once(2)) parts.reverse()
-    const tensor = surroundings.library.concat(
-      parts.map(({ tensor }) => tensor),
-      { axis },
-    )
-    return {
-      tensor,
-      plain: concatenated(
-        parts.map(({ plain }) => plain),
-        axis,
-      ),
-      dtype: pair.dtype,
-    }
+    return joined(parts, axis, surroundings.library.concat, concatenated)
   },
   stack: (pair, random, surroundings) => {
     const axis = random.below(pair.plain.shape.length + 1)
     const parts = [pair, fresh(random, pair.dtype, pair.plain.shape, surroundings), pair]
-    const tensor = surroundings.library.stack(
-      parts.map(({ tensor }) => tensor),
-      { axis },
-    )
-    return {
-      tensor,
-      plain: stacked(
-        parts.map(({ plain }) => plain),
-        axis,
-      ),
-      dtype: pair.dtype,
-    }
+    return joined(parts, axis, surroundings.library.stack, stacked)
   },
   split: ({ tensor, plain, dtype }, random, { library }) => {
     const axis = random.below(plain.shape.length)
