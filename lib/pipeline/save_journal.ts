@@ -10,6 +10,7 @@ import { openOutputBelow, readOwnFile, removeBelow } from '../bytes/open_native.
 import { checkSiblingName } from '../bytes/sibling.js'
 import type { FormatEntry } from '../formats/format.js'
 import { keysNamedIn, namesAt } from '../formats/named_files.js'
+import type { NativeOutputFile } from '../native/types.js'
 import { FORMATS } from './registry.js'
 
 const SUFFIX = '.tilework-save'
@@ -37,12 +38,15 @@ export function hasJournal(path: string): boolean {
 export async function writeJournal(path: string, files: readonly IdentifiedFile[]): Promise<void> {
   if (files.length === 0) return
   const content = Buffer.from(JSON.stringify({ files: files.map(toJson) }))
+  let journal: NativeOutputFile | undefined
   try {
-    const journal = openOutputBelow(placeOfJournal(path), content.byteLength, 'own')
+    journal = openOutputBelow(placeOfJournal(path), content.byteLength, 'own')
     await journal.write(content, 0)
     await journal.commit()
   } catch {
-    // The folder is not writable, or the name is too long.
+    // The folder is not writable or full, or the name is too long. Left to garbage collection, the temporary file would
+    // outlive the save.
+    journal?.abort()
   }
 }
 
