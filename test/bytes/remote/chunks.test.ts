@@ -60,15 +60,23 @@ async function singleByteServer(total: number): Promise<string> {
 describe('a body of 2,000,000 chunks of a byte', () => {
   const BYTES = 2_000_000
 
+  /** Reads by the library in the folder, or by a loop of Node alone, in a process of its own. */
+  async function readBy(reader: string, kind: string): Promise<{ result: unknown; grown: number }> {
+    const input = kind === 'http' ? await singleByteServer(BYTES) : `stream:${BYTES}`
+    const child = join(import.meta.dirname, 'chunks_child.mjs')
+    const { stdout } = await promisify(execFile)(process.execPath, [child, reader, input])
+    return JSON.parse(stdout) as { result: unknown; grown: number }
+  }
+
+  // Node's own streams take 47 MB in versions 20 and 22, and 180 MB in 24.
   it.each(['http', 'stream'])(
-    'takes twice its bytes and 64 MiB at most: %s',
+    'takes twice its bytes and 64 MiB at most, beside what Node takes: %s',
     async (kind) => {
-      const input = kind === 'http' ? await singleByteServer(BYTES) : `stream:${BYTES}`
-      const child = join(import.meta.dirname, 'chunks_child.mjs')
-      const { stdout } = await promisify(execFile)(process.execPath, [child, join(ROOT, 'dist'), input])
-      const { code, grown } = JSON.parse(stdout) as { code: string; grown: number }
-      expect(code).toBe('ERR_UNKNOWN_FORMAT')
-      expect(grown).toBeLessThan(2 * BYTES + 64 * MIB)
+      const alone = await readBy('node', kind)
+      expect(alone.result).toBe(BYTES)
+      const { result, grown } = await readBy(join(ROOT, 'dist'), kind)
+      expect(result).toBe('ERR_UNKNOWN_FORMAT')
+      expect(grown - alone.grown).toBeLessThan(2 * BYTES + 64 * MIB)
     },
     60_000,
   )
