@@ -13,73 +13,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { check, open, save, TileworkError } from '../../dist/index.js'
-import {
-  optimize,
-  quantizeDynamic,
-  quantizeStatic,
-  quantizeWeights,
-  tidy,
-  toFloat16,
-} from '../../dist/onnx.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { TARGETS } from './models/targets.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/compress_models.py', import.meta.url))
-
-/**
- * What `compress --to` does, and the largest error that its bits explain in these nets, which are random and small. `reduced` names
- * the target that does the same with one bit less.
- */
-const TARGETS = {
-  optimized: { most: 1e-5, run: optimizeAll },
-  'tidy-q4': {
-    most: 0.8,
-    run: async (model) => {
-      await tidy(model, { fold: 'all' })
-      return quantizeWeights(model)
-    },
-  },
-  fp16: { most: 0.02, run: (model) => toFloat16(model) },
-  'fp16-io': { most: 0.02, run: (model) => toFloat16(model, { keepIo: false, block: 'minimal' }) },
-  q8: { most: 0.2, run: (model) => quantizeDynamic(model) },
-  int8: {
-    most: 0.2,
-    reduced: 'int8-reduced',
-    run: (model) => quantizeDynamic(model, { weightType: 'int8', perChannel: true }),
-  },
-  'int8-reduced': {
-    most: 0.2,
-    run: (model) => quantizeDynamic(model, { weightType: 'int8', perChannel: true, reduceRange: true }),
-  },
-  uint8: { most: 0.2, run: (model) => quantizeDynamic(model, { weightType: 'uint8' }) },
-  q4: { most: 0.8, run: (model) => quantizeWeights(model) },
-  'q4-gather': { most: 0.8, run: (model) => quantizeWeights(model, { gather: true, symmetric: false }) },
-  q4f16: {
-    most: 0.8,
-    run: async (model) => {
-      await quantizeWeights(model)
-      return toFloat16(model)
-    },
-  },
-  bnb4: { most: 0.8, run: (model) => quantizeWeights(model, { format: 'bnb4' }) },
-  qdq: { most: 0.8, run: (model) => quantizeWeights(model, { format: 'qdq' }) },
-  static: {
-    most: 0.5,
-    reduced: 'static-reduced',
-    run: (model, ranges) => quantizeStatic(model, { ranges, perChannel: true }),
-  },
-  'static-reduced': {
-    most: 0.5,
-    run: (model, ranges) => quantizeStatic(model, { ranges, perChannel: true, reduceRange: true }),
-  },
-}
-
-/** Every pass; none of those that are repeated may find anything in a second run. */
-async function optimizeAll(model) {
-  await optimize(model)
-  const again = (await optimize(model)).filter(({ changes }) => changes > 0)
-  if (again.length > 0) throw new Error(`a second run changed ${again[0].pass}`)
-  await optimize(model, { only: ['fix-names', 'add-default-attributes'] })
-}
 
 const { python } = new Command('npm run test:compress --')
   .option('--python <path>', 'Python with onnx and onnxruntime', 'python3')

@@ -1,15 +1,17 @@
-"""Makes the models of test/programs/models.mjs and compares what was made of them, in onnxruntime: run_models.py FOLDER
+"""Makes the models of test/programs/models.mjs and compares what was made of them, in onnxruntime: run_models.py FOLDER SOURCE
 
-Writes NAME.onnx into FOLDER and prints a line of JSON for each model: its name, and types and shapes of inputs and outputs;
-then {"done": number}. After that it answers each line of stdin, a request, by a line:
+SOURCE is `built`, models that are written into FOLDER, or `packages`, those in packages of PyPI. Prints a line of JSON for each
+model: its name and path, and types and shapes of inputs and outputs; then {"done": number}. After that it answers each line of stdin, a request, by a line:
 
 {name, path, inputs, outputs, axis?, chain?, text?}: runs the model `path`. `inputs` and `outputs` have the names of the values of
 the model NAME by the names that they have in `path`; a name "second/…" is that of a second run of NAME, in which `chain` has
 outputs of the first run by the inputs that take them. `axis`: outputs have one dimension more. `text`: a file that has to have the
 text of onnx.printer.
 
+{name, ranges}: answers {ranges} with the least and the largest element of every float value, for static quantization.
+
 The answer is {}, or {failure} where the model does not run, has other outputs, or is refused by onnx.checker although NAME is
-not; {difference} is the largest difference relative to the largest element where bits differ, and {missing} a kernel that
+not; {difference} is the largest difference relative to the largest element, or to 0.001, where bits differ, and {missing} a kernel that
 onnxruntime does not have.
 """
 import json
@@ -22,10 +24,13 @@ import onnx
 import onnx.printer
 import onnxruntime as ort
 
-from model_set import models
+import model_set
+import package_models
 
 LARGE_BYTES = 100_000_000
 CASES = {}
+# Outputs that are smaller, such as probabilities of what is not there, have no relative error that says something.
+LEAST_SCALE = 1e-3
 # Results of the models, at most this many bytes each for inner values.
 MAX_VALUES_BYTES = 50_000_000
 
@@ -39,13 +44,23 @@ def session(model):
     return ort.InferenceSession(model, options, providers=['CPUExecutionProvider'])
 
 
+def bytes_of(path):
+    """Bytes of a model with its data, as models() lays them down."""
+    data = path.removesuffix('.onnx') + '.data'
+    return os.path.getsize(path) + (os.path.getsize(data) if os.path.exists(data) else 0)
+
+
+def built(folder, report):
+    for name, model, feeds in model_set.models(report):
+        path = os.path.join(folder, f'{name}.onnx')
+        onnx.save(model, path, save_as_external_data=model.ByteSize() > LARGE_BYTES, location=f'{name}.data')
+        yield name, path, feeds
+
+
 class Case:
-    def __init__(self, folder, name, model, feeds):
-        self.name, self.path, self.feeds = name, os.path.join(folder, f'{name}.onnx'), feeds
-        is_large = model.ByteSize() > LARGE_BYTES
-        onnx.save(model, self.path, save_as_external_data=is_large, location=f'{name}.data')
-        self.checks = None if is_large else self.checked(self.path)
-        self.model = None if is_large else model
+    def __init__(self, name, path, feeds):
+        self.name, self.path, self.feeds = name, path, feeds
+        self.checks = self.checked(path) if bytes_of(path) <= LARGE_BYTES else None
         run = session(self.path)
         self.outputs = dict(zip([each.name for each in run.get_outputs()], run.run(None, feeds)))
         self.inner, self.second = None, {}
@@ -118,10 +133,19 @@ def difference(found, expected):
     if not np.array_equal(np.isfinite(found), np.isfinite(expected)):
         return float('inf')
     finite = np.isfinite(expected)
-    return float(np.abs(found[finite].astype(np.float64) - expected[finite]).max(initial=0) / max(np.abs(expected[finite]).max(initial=0), 1e-30))
+    return float(np.abs(found[finite].astype(np.float64) - expected[finite]).max(initial=0) / max(np.abs(expected[finite]).max(initial=0), LEAST_SCALE))
+
+
+def ranges_of(case):
+    values = {**case.feeds, **case.outputs, **case.values()}
+    floats = {name: each for name, each in values.items() if isinstance(each, np.ndarray) and each.dtype == np.float32 and each.size}
+    ends = {name: [float(each.min()), float(each.max())] for name, each in floats.items()}
+    return {name: each for name, each in ends.items() if np.isfinite(each).all()}
 
 
 def answer(case, request):
+    if 'ranges' in request:
+        return {'ranges': ranges_of(case)}
     path, chain = request['path'], request.get('chain', {})
     if 'text' in request:
         with open(request['text'], encoding='utf-8', newline='') as file:
@@ -169,13 +193,14 @@ def first_line(problem):
     return ' '.join(str(problem).split())[:300]
 
 
-def make(folder):
+def make(folder, source):
     def report(reason):
-        print(json.dumps({'left_out': reason}))
-    for name, model, feeds in models(report):
+        print(json.dumps({'left_out': reason}), flush=True)
+    models = built(folder, report) if source == 'built' else package_models.models(folder, report)
+    for name, path, feeds in models:
         assert name not in CASES, name
         try:
-            case = Case(folder, name, model, feeds)
+            case = Case(name, path, feeds)
         except Exception as problem:
             print(json.dumps({'left_out': f'{name}: onnxruntime does not run it: {first_line(problem)[:160]}'}))
             continue
@@ -196,5 +221,5 @@ def serve():
 
 
 warnings.simplefilter('ignore')
-make(sys.argv[1])
+make(*sys.argv[1:3])
 serve()
