@@ -430,6 +430,23 @@ const CALLS: Readonly<Record<string, Call>> = {
       { mean: 1, std: [1, 2, 3], layout: 'nchw', order: 'bgr' },
     ],
   },
+  'tensorToImage in steps': {
+    run: tilework.tensorToImage,
+    args: () => [
+      tensor(new Float32Array(48), { shape: [3, 4, 4] }),
+      {
+        crop: { width: 2, height: 3, left: 1, top: 0 },
+        resize: { width: 5, height: 6, filter: 'box', like: 'pillow12' },
+      },
+    ],
+  },
+  'tensorToImage with letterbox': {
+    run: tilework.tensorToImage,
+    args: () => [
+      tensor(new Float32Array(48), { shape: [3, 4, 4] }),
+      { letterbox: { width: 4, height: 4, center: true }, width: 8, height: 4 },
+    ],
+  },
   slice: { run: tilework.slice, args: () => [small(), [{ start: 0, end: 2, step: 1 }]] },
   'slice by a range': {
     run: (range) => tilework.slice(small(), [range]),

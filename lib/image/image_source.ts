@@ -1,9 +1,9 @@
 /**
  * The storage of a batch of images, computed from their pixels when bytes are asked for: a whole image straight into the
- * target, a part of one row by row. Pixels belong to the caller, so the calling thread reads them, with the addon's threads
- * as helpers during a call.
+ * target, a part of one row by row. Pixels in memory belong to the caller, so the calling thread reads them, with the addon's
+ * threads as helpers during a call; pixels that are computed are kept for the rows of one image.
  */
-import { checkRange } from '../bytes/check_range.js'
+import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
@@ -17,7 +17,10 @@ const SLICE_BYTES = 4 * 1024 * 1024
 
 export interface PlannedImage {
   readonly plan: ImagePlan
-  readonly pixels: Uint8Array
+  /** Where its pixels are: bytes `[start, end)` of a source. */
+  readonly source: ByteSource
+  readonly start: number
+  readonly end: number
 }
 
 /** Each image of a buffer that has `count` of them, one after the other. */
@@ -25,10 +28,22 @@ export function plannedImages(
   plan: ImagePlan,
   { bytes, count }: Pick<Image, 'bytes' | 'count'>,
 ): PlannedImage[] {
-  const imageBytes = bytes.byteLength / count
+  return plannedRanges(plan, new MemorySource(bytes, 'the images'), 0, bytes.byteLength / count, count)
+}
+
+/** Each of `count` images of `imageBytes`, which are one after the other from offset `start` on. */
+export function plannedRanges(
+  plan: ImagePlan,
+  source: ByteSource,
+  start: number,
+  imageBytes: number,
+  count: number,
+): PlannedImage[] {
   return Array.from({ length: count }, (_, at) => ({
     plan,
-    pixels: bytes.subarray(at * imageBytes, (at + 1) * imageBytes),
+    source,
+    start: start + at * imageBytes,
+    end: start + (at + 1) * imageBytes,
   }))
 }
 
@@ -44,8 +59,7 @@ export class ImageSource implements ByteSource {
   readonly fillsOnThread = true
   readonly byteLength: number
   readonly label: string
-  readonly #plans: readonly ImagePlan[]
-  readonly #pixels: readonly MemorySource[]
+  readonly #images: readonly PlannedImage[]
   readonly #imageBytes: number
   /** Bytes of a row in one channel, or in all where they are interleaved. */
   readonly #rowBytes: number
@@ -55,8 +69,7 @@ export class ImageSource implements ByteSource {
   /** @param images - at least one; all results have one size */
   constructor(images: readonly PlannedImage[], label: string) {
     const { width, height, channels, elementBytes, isPlanar } = images[0]!.plan
-    this.#plans = images.map(({ plan }) => plan)
-    this.#pixels = images.map(({ pixels }) => new MemorySource(pixels, label))
+    this.#images = images
     this.#planes = isPlanar ? channels : 1
     this.#rowBytes = width * elementBytes * (isPlanar ? 1 : channels)
     this.#height = height
@@ -81,15 +94,35 @@ export class ImageSource implements ByteSource {
 
   async readInto(start: number, target: Uint8Array): Promise<void> {
     checkRange(start, start + target.byteLength, this.byteLength, this.label)
+    let computed: { readonly image: number; readonly pixels: Uint8Array } | undefined
     for (const work of this.#works(start, start + target.byteLength)) {
       await yieldToEventLoop()
-      this.#run(work, start, target)
+      const { source, start: from, end } = this.#images[work.image]!
+      if (source instanceof MemorySource) {
+        // The owner may transfer the memory while others have the event loop, so each slice asks for it again.
+        this.#run(work, source.readSync(from, end), start, target)
+        continue
+      }
+      if (computed?.image !== work.image) {
+        computed = { image: work.image, pixels: await source.read(from, end) }
+      }
+      this.#run(work, computed.pixels, start, target)
     }
   }
 
   readIntoSync(start: number, target: Uint8Array): void {
     checkRange(start, start + target.byteLength, this.byteLength, this.label)
-    for (const work of this.#works(start, start + target.byteLength)) this.#run(work, start, target)
+    let computed: { readonly image: number; readonly pixels: Uint8Array } | undefined
+    for (const work of this.#works(start, start + target.byteLength)) {
+      if (computed?.image !== work.image) computed = { image: work.image, pixels: this.#pixels(work.image) }
+      this.#run(work, computed.pixels, start, target)
+    }
+  }
+
+  #pixels(image: number): Uint8Array {
+    const { source, start, end } = this.#images[image]!
+    if (!source.readSync) throw asyncOnlyError(source.label)
+    return source.readSync(start, end)
   }
 
   /** The rows that the range needs, in slices. */
@@ -117,10 +150,8 @@ export class ImageSource implements ByteSource {
     }
   }
 
-  #run({ image, first, end }: Work, start: number, target: Uint8Array): void {
-    const plan = this.#plans[image]!
-    const source = this.#pixels[image]!
-    const pixels = source.readSync(0, source.byteLength)
+  #run({ image, first, end }: Work, pixels: Uint8Array, start: number, target: Uint8Array): void {
+    const { plan } = this.#images[image]!
     const from = image * this.#imageBytes - start
     const isWhole = from >= 0 && from + this.#imageBytes <= target.byteLength
     const run = (to: Uint8Array, targetStart: number, targetEnd: number): void =>

@@ -74,7 +74,7 @@ export function fromModelSpace(given: ModelSpace, options: ModelSpaceOptions): I
 }
 
 /** From an image to the input: what it was resized to, and where that stands. */
-interface Way {
+export interface Way {
   readonly image: Size
   readonly rules: LetterboxRules
   readonly resized: Size
@@ -141,7 +141,7 @@ function maskBack(mask: AnyTensor, way: Way, isLinear: boolean): DenseTensor<'fl
 }
 
 /** Where the image is in a mask: the letterbox of the mask's own size, as ultralytics cuts masks. */
-function shownPart(mask: Size, { image, rules, place }: Way): Box {
+export function shownPart(mask: Size, { image, rules, place }: Way): Box {
   const fitting = Math.min(mask.height / image.height, mask.width / image.width)
   const gain = rules.scaleUp ? fitting : Math.min(fitting, mask.width / place.width)
   const sideOf = (size: number, have: number): { start: number; count: number } => {

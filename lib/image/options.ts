@@ -112,7 +112,7 @@ export interface Geometry {
   frameOf(name: string, from: Size, pixelBytes: number): Frame
 }
 
-type Step = (frame: Frame, name: string) => Frame
+export type Step = (frame: Frame, name: string) => Frame
 
 export interface GeometryOptions {
   readonly resize?: ImageResizeOptions | undefined
@@ -215,7 +215,7 @@ function readReference(like: unknown, filter: unknown): { like: ImageReference; 
 
 const SIZE_OPTIONS = ['width', 'height', 'shortestEdge', 'longestEdge', 'maxWidth', 'maxHeight'] as const
 
-interface Resize {
+export interface Resize {
   readonly like: ImageReference
   readonly filter: ResizeFilter
   readonly sizeOf: (from: Size) => Size
@@ -250,7 +250,7 @@ function sizeRule(sizes: Partial<Record<(typeof SIZE_OPTIONS)[number], number>>)
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
-function readCrop(crop: number | ImageCropOptions, like: ImageReference): Step {
+export function readCrop(crop: number | ImageCropOptions, like: ImageReference): Step {
   const asked: ImageCropOptions = typeof crop === 'number' ? { width: crop, height: crop } : crop
   checkOptions(asked, 'crop', ['width', 'height', 'left', 'top'])
   const size = { width: checkSize(asked.width, 'crop.width'), height: checkSize(asked.height, 'crop.height') }

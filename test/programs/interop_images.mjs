@@ -1,6 +1,7 @@
 /**
  * Compares random resizes, processors and colours with Pillow (13, or 12 where that is installed), OpenCV, torchvision and
- * transformers, bit for bit: `node test/programs/interop_images.mjs [--count 20000] [--seed 1] [--largest 150] [--python PATH]`.
+ * transformers, bit for bit: `node test/programs/interop_images.mjs [--count 20000] [--seed 1] [--largest 150] [--threads N]
+ * [--python PATH]`. With a largest side of more than 150, sides are log-uniform up to it.
  * Prints the number of cases and the largest difference by library and filter. Requires `dist`, the addon, and Python 3 with numpy;
  * of the other packages, those that are missing are named and left out.
  */
@@ -16,9 +17,12 @@ const { values } = parseArgs({
     count: { type: 'string', default: '20000' },
     seed: { type: 'string', default: '1' },
     largest: { type: 'string', default: '150' },
+    threads: { type: 'string' },
     python: { type: 'string', default: process.env.TILEWORK_PYTHON ?? 'python3' },
   },
 })
+
+if (values.threads !== undefined) tilework.setThreads(Number(values.threads))
 
 /** Differences printed. */
 const SHOWN = 10

@@ -1,5 +1,6 @@
 """Random images resized, letterboxed and preprocessed by the libraries themselves: one JSON line a case, with the result in
-base64. python3 images.py SEED COUNT LARGEST; lines { "missing": NAME, "reason": TEXT } name what is not installed."""
+base64. python3 images.py SEED COUNT LARGEST; lines { "missing": NAME, "reason": TEXT } name what is not installed. Up to a
+largest side of 150 sides are uniform, beyond log-uniform, so that most cases stay small and one side can be far longer."""
 import base64
 import importlib
 import json
@@ -37,8 +38,13 @@ def pixels(seed, height, width, channels, kind):
 EDGES = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129]
 
 
+UNIFORM = 150
+
+
 def side(rng, most):
-    return min(rng.choice(EDGES), most) if rng.random() < 0.4 else rng.randint(1, most)
+    if rng.random() < (0.4 if most <= UNIFORM else 0.15):
+        return min(rng.choice(EDGES), most)
+    return rng.randint(1, most) if most <= UNIFORM else round(most ** rng.random())
 
 
 def given(rng, seed, most, channels):
@@ -179,8 +185,12 @@ class Transformers:
         if rng.random() < 0.08:
             config["do_resize"] = False
         channels = rng.choice([1, 4]) if kind in ("CLIP", "Siglip") and rng.random() < 0.35 else 3
-        i = given(rng, seed, most, channels) | {"height": rng.randint(33, 220), "width": rng.randint(33, 220)}
+        i = given(rng, seed, most, channels) | {"height": self.source_side(rng, most), "width": self.source_side(rng, most)}
         return {"op": "processor", "backend": rng.choice(["pil", "torchvision"]), "input": i, "config": config}
+
+    @staticmethod
+    def source_side(rng, most):
+        return rng.randint(33, 220) if most <= UNIFORM else round(33 * (most / 33) ** rng.random())
 
     def sizes(self, rng, kind, config, side, square):
         short = side(20, 90)
