@@ -1,5 +1,4 @@
-// The kernels of resample.h in plain C++, which compilers vectorise for the baseline of the architecture:
-// NEON on 64-bit ARM, whose 32-bit multiplications take any weight as it is.
+// The kernels of resample.h in plain C++, which compilers vectorise for the baseline of the architecture.
 #include <algorithm>
 #include <cstring>
 

@@ -145,7 +145,9 @@ class Torchvision:
         self.filters = {"bilinear": mode.BILINEAR, "bicubic": mode.BICUBIC, "lanczos": mode.LANCZOS, "nearest": mode.NEAREST_EXACT}
 
     def case(self, rng, seed, most):
-        return {"op": "torch", "input": given(rng, seed, most, rng.choice([1, 3, 4])), "height": side(rng, most), "width": side(rng, most), "filter": rng.choice(list(self.filters))}
+        case = {"op": "torch", "input": given(rng, seed, most, rng.choice([1, 3, 4])), "height": side(rng, most), "width": side(rng, most), "filter": rng.choice(list(self.filters))}
+        # One pixel of several channels ends in an internal assertion of torch 2.15 (UpSampleKernelAVXAntialias.h:269).
+        return case | {"width": 2} if case["height"] == case["width"] == 1 else case
 
     def run(self, case):
         planes = self.torch.from_numpy(source(case)).permute(2, 0, 1).contiguous()
