@@ -1,12 +1,14 @@
 /**
- * Image batches for inference: raw pixels to a normalised batch in NCHW, beside a JavaScript loop, numpy, OpenCV's
- * blobFromImages and the image processor of transformers.js. What is not installed is skipped with the reason.
+ * Images for inference: pictures resized to model inputs (`model_input.mjs`), then raw pixels to a normalised batch in NCHW, beside
+ * a JavaScript loop, numpy, OpenCV's blobFromImages and the image processor of transformers.js. What is not installed is
+ * skipped with the reason.
  */
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { imageToTensor, setThreads } from '../dist/index.js'
+import { measureModelInputs } from './model_input.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 const SCRIPT = fileURLToPath(new URL('image.py', import.meta.url))
@@ -23,18 +25,32 @@ const list = (text) => text.split(',').map(Number)
 export function addImage(program) {
   program
     .command('image')
-    .description('image batches: beside a JavaScript loop, numpy, OpenCV and transformers.js')
+    .description(
+      'pictures to model inputs, and batches without a resize: beside Pillow, torch, OpenCV, sharp and others',
+    )
+    .option('--only <part>', 'inputs (pictures to model inputs, one thread) or batches')
     .option('--threads <list>', 'numbers of threads', list, [1, 2])
     .option('--batch <list>', 'images in a batch', list, [1, 8, 64])
     .option('--size <list>', 'width and height', list, [224, 640])
     .option('--rounds <n>', 'rounds', Number, 10)
-    .option('--modules <folder>', 'folder whose node_modules has @huggingface/transformers')
-    .option('--python <command>', 'a Python with numpy and opencv-python-headless', 'python3')
+    .option('--modules <folder>', 'folder whose node_modules has sharp and @huggingface/transformers')
+    .option(
+      '--python <command>',
+      'a Python with numpy, Pillow, torchvision, opencv-python-headless',
+      'python3',
+    )
     .option('--json', 'print JSON')
     .action(run)
 }
 
-async function run({ threads, batch, size, rounds, modules, python, json }) {
+async function run({ only, ...options }) {
+  const { batch, rounds, python, json } = options
+  const modules = resolve(options.modules ?? '.')
+  if (only !== 'batches') report(await measureModelInputs({ batch, rounds, modules, python }), { json })
+  if (only !== 'inputs') await measureBatches({ ...options, modules })
+}
+
+async function measureBatches({ threads, batch, size, rounds, modules, python, json }) {
   const cases = size.flatMap((side) =>
     batch.flatMap((images) =>
       [
@@ -44,7 +60,7 @@ async function run({ threads, batch, size, rounds, modules, python, json }) {
       ].map((each) => ({ size: side, batch: images, ...each })),
     ),
   )
-  const transformers = await processor(resolve(modules ?? '.'))
+  const transformers = await processor(modules)
   const rows = []
   for (const count of threads) {
     setThreads(count)

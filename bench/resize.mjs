@@ -2,14 +2,12 @@
  * A frame of 1920 × 1080 RGB pixels to a square, bytes to bytes, beside sharp and Pillow. Each round times all of them in turn.
  * Pillow's bytes are compared with the library's; sharp filters in another way. Pillow has one thread.
  */
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { imageToTensor, setThreads } from '../dist/index.js'
+import { pythonIn, sharpIn } from './image_peers.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 const SCRIPT = fileURLToPath(new URL('resize.py', import.meta.url))
@@ -42,7 +40,7 @@ async function run({ threads, size, rounds, modules, python, json }) {
   const pixels = photo()
   writeFileSync(join(folder, 'pixels'), pixels)
   const sharp = await sharpIn(resolve(modules ?? '.'))
-  const pillow = pillowIn(python)
+  const pillow = pythonIn(python, SCRIPT, 'Pillow')
   const rows = []
   try {
     for (const count of threads) {
@@ -114,42 +112,4 @@ function rowOf({ side, filter }, threads, { tilework, normalised, ...peers }) {
       Object.entries(peers).map(([name, seconds]) => [`${name}/uint8`, rounded(seconds / tilework)]),
     ),
   }
-}
-
-async function sharpIn(folder) {
-  try {
-    const path = createRequire(join(folder, 'package.json')).resolve('sharp')
-    const { default: sharp } = await import(pathToFileURL(path).href)
-    // It would return the result of an equal call before.
-    sharp.cache(false)
-    return sharp
-  } catch (error) {
-    console.error(`sharp is skipped: ${error.code ?? error.message}.`)
-    return undefined
-  }
-}
-
-/** A process that answers a line with a line; `ask` gives undefined where it ended. */
-function pillowIn(python) {
-  const child = spawn(python, [SCRIPT], { stdio: ['pipe', 'pipe', 'pipe'] })
-  let complaint = ''
-  child.stderr.on('data', (text) => {
-    complaint += text
-  })
-  child.stdin.on('error', () => undefined)
-  child.on('error', (error) => {
-    complaint = error.message
-  })
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  let isEnded = false
-  const ask = async (given) => {
-    if (isEnded) return undefined
-    child.stdin.write(`${JSON.stringify(given)}\n`)
-    const { value } = await lines.next()
-    if (value !== undefined) return JSON.parse(value)
-    isEnded = true
-    console.error(`Pillow is skipped: ${complaint.trim().split('\n').at(-1)}`)
-    return undefined
-  }
-  return { ask, end: () => child.stdin.end() }
 }
