@@ -1,6 +1,7 @@
 #include "image/image_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -52,6 +53,17 @@ void convert(const Sample* samples, int64_t sample_step, const Element* table, E
   for (int64_t x = 0; x < count; ++x) to[x * to_step] = table[samples[x * sample_step]];
 }
 
+// Whether `table` has the bits of sample * scale + offset, rounded once, for each sample. Not for scales that
+// a thread which flushes subnormal numbers takes for 0.
+bool is_scaled(const float* table, float scale, float offset) {
+  if (!std::isnormal(scale)) return false;
+  for (int sample = 255; sample >= 0; --sample) {
+    const float number = std::fma(static_cast<float>(sample), scale, offset);
+    if (std::memcmp(&number, table + sample, sizeof(number)) != 0) return false;
+  }
+  return true;
+}
+
 template <class Body>
 void with_element(int64_t bytes, Body body) {
   switch (bytes) {
@@ -75,6 +87,7 @@ ImagePlan::ImagePlan(ImageDescription description)
   const bool is_filtered = resizes() && is_.filter != Filter::kNearest;
   if (is_.source.colours == ColourStep::kPremultiply && !is_filtered) is_.source.colours = ColourStep::kNone;
   prepare();
+  find_scales();
   // Rows that are too many are refused now, not by the first run.
   make_rows(nullptr);
 }
@@ -298,12 +311,33 @@ void ImagePlan::run(const uint8_t* pixels, const ImageTarget& target, int64_t be
   }
 }
 
+// The offset is the number of sample 0. The scale is near the mean step, whose rounding errors are a few
+// units.
+void ImagePlan::find_scales() {
+  constexpr int kUnits = 16;
+  if (!is_.is_planar || is_.element_bytes != 4 || is_.source.sample_bytes != 1) return;
+  std::vector<float> table(256);
+  for (size_t c = 0; c < is_.channels.size(); ++c) {
+    std::memcpy(table.data(), is_.tables.data() + c * 1024, 1024);
+    float scale = static_cast<float>((static_cast<double>(table[255]) - table[0]) / 255);
+    for (int i = 0; i < kUnits; ++i) scale = std::nextafter(scale, -INFINITY);
+    int tried = 0;
+    while (tried <= 2 * kUnits && !is_scaled(table.data(), scale, table[0])) {
+      scale = std::nextafter(scale, INFINITY);
+      ++tried;
+    }
+    if (tried > 2 * kUnits) return scales_.clear();
+    scales_.push_back({scale, table[0]});
+  }
+}
+
 void ImagePlan::write_row(const uint8_t* samples, const ImageTarget& target, int64_t y) const {
   const auto channels = static_cast<int64_t>(is_.channels.size());
   const int64_t count = is_.crop.width;
   const int64_t plane = (target.end - target.begin) * is_.width;
   const int64_t at = (y - target.begin) * is_.width + is_.left;
   const int64_t entries = is_.source.sample_bytes == 1 ? 256 : 65536;
+  if (!scales_.empty()) return write_scaled(samples, target.memory, at, plane);
   with_element(is_.element_bytes, [&]<class Element>(Element) {
     auto* to = reinterpret_cast<Element*>(target.memory);
     const auto* tables = reinterpret_cast<const Element*>(is_.tables.data());
@@ -319,6 +353,17 @@ void ImagePlan::write_row(const uint8_t* samples, const ImageTarget& target, int
       }
     }
   });
+}
+
+void ImagePlan::write_scaled(const uint8_t* samples, uint8_t* memory, int64_t at, int64_t plane) const {
+  const ResampleKernels& kernels = resample_kernels();
+  for (size_t c = 0; c < scales_.size(); ++c) {
+    const auto [scale, offset] = scales_[c];
+    const auto* table = reinterpret_cast<const float*>(is_.tables.data()) + c * 256;
+    auto* to = reinterpret_cast<float*>(memory) + static_cast<int64_t>(c) * plane + at;
+    kernels.plane({samples + first_column_ * samples_, samples_, is_.channels[c], table, scale, offset, to,
+                   is_.crop.width});
+  }
 }
 
 void ImagePlan::write_border(const ImageTarget& target, int64_t y, Span columns,

@@ -112,12 +112,22 @@ class ImagePlan {
   RowsPointer make_rows(const uint8_t* pixels) const;
   RowsPointer filtered(const uint8_t* pixels) const;
   RowsPointer filtered_wide(const uint8_t* pixels) const;
+  void find_scales();
   void write_row(const uint8_t* samples, const ImageTarget& target, int64_t y) const;
+  void write_scaled(const uint8_t* samples, uint8_t* memory, int64_t at, int64_t plane) const;
   void write_border(const ImageTarget& target, int64_t y, Span columns,
                     const std::vector<uint8_t>& codes) const;
 
+  // A table of float32 that is one multiplication and addition, rounded once.
+  struct Scale {
+    float scale;
+    float offset;
+  };
+
   ImageDescription is_;
   Weights weights_;
+  // Of each channel; empty where the table of one is none.
+  std::vector<Scale> scales_;
   int64_t samples_;
   // Row 0 of the crop as the last step counts rows, and its first pixel in such a row.
   int64_t first_row_ = 0;

@@ -1,6 +1,6 @@
-// Kernels of a resize: weighted sums of bytes along a row, and of rows. Integer arithmetic, so the kernels of
-// all instruction sets and the reference give equal bytes. Names: native/NAMING.md; the table is
-// resample.def.
+// Kernels of a resize: weighted sums of bytes along a row, and of rows, and the conversion of a row to
+// numbers. Integer arithmetic, or one rounding, so the kernels of all instruction sets and the reference give
+// equal bytes. Names: native/NAMING.md; the table is resample.def.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,30 @@ struct RowBlend {
   int64_t count;
 };
 
+// One plane of a result: a sample of each interleaved pixel as float32. `table` has an element for each of
+// the 256 samples, which equals the sample * scale + offset, rounded once.
+struct PlaneRow {
+  const uint8_t* pixels;
+  // Samples of a pixel, 1 to 4, and which of them.
+  int64_t channels;
+  int64_t sample;
+  const float* table;
+  float scale;
+  float offset;
+  float* destination;
+  int64_t count;
+};
+
+// Two rows of pixels to one of half the width: the mean of four pixels, halves up.
+struct HalfRow {
+  const uint8_t* above;
+  const uint8_t* below;
+  int64_t channels;
+  uint8_t* destination;
+  // Pixels of the result.
+  int64_t count;
+};
+
 struct ResampleKernels {
   Isa isa;
   // Result i of each row by the taps.
@@ -47,12 +71,16 @@ struct ResampleKernels {
                          const LinearTaps& taps);
   // clip8((((w0 * a) >> 16) + ((w1 * b) >> 16) + 2) >> 2).
   void (*linear_rows)(const RowBlend& blend);
+  void (*half)(const HalfRow& row);
+  void (*plane)(const PlaneRow& row);
 };
 
 // The first row of the table that this process can run.
 const ResampleKernels& resample_kernels();
 
 #define TILEWORK_RESAMPLE_KERNELS(isa, suffix)                                                            \
+  void resample_half##suffix(const HalfRow& row);                                                         \
+  void resample_plane##suffix(const PlaneRow& row);                                                       \
   void resample_columns##suffix(const RowPair& pair, const IntegerTaps& taps);                            \
   void resample_rows##suffix(const RowSum& sum, const IntegerTaps& taps, int64_t result);                 \
   void resample_linear_columns##suffix(const uint8_t* source, int64_t source_bytes, int16_t* destination, \

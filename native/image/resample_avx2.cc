@@ -54,14 +54,26 @@ int64_t safe_results(const IntegerTaps& taps, int64_t channels, int64_t source_b
   return results;
 }
 
-// Two pixels of each row, a row in each lane: samples of a channel side by side as 16-bit numbers.
+TILEWORK_INLINE __m256i load_lanes(const uint8_t* low, const uint8_t* high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(load16(low)), load16(high), 1);
+}
+
+// Of the pixels in each lane two, from pixel kFirst on: samples of a channel side by side as 16-bit numbers.
+template <int kChannels, int kFirst>
+TILEWORK_INLINE __m256i pixels_of(__m256i bytes) {
+  constexpr char a = kFirst * kChannels;
+  constexpr char b = a + kChannels;
+  constexpr char last_a = kChannels == 3 ? -1 : a + 3;
+  constexpr char last_b = kChannels == 3 ? -1 : b + 3;
+  const __m128i order =
+      _mm_setr_epi8(a, -1, b, -1, a + 1, -1, b + 1, -1, a + 2, -1, b + 2, -1, last_a, -1, last_b, -1);
+  return _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(order));
+}
+
+// Two pixels of each row, a row in each lane.
 template <int kChannels>
 TILEWORK_INLINE __m256i pixel_pairs(const uint8_t* first, const uint8_t* second) {
-  const __m256i bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(load16(first)), load16(second), 1);
-  const __m128i order = kChannels == 3
-                            ? _mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1)
-                            : _mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
-  return _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(order));
+  return pixels_of<kChannels, 0>(load_lanes(first, second));
 }
 
 // Stores of four bytes may write one behind a pixel of three, which the next pixel writes again.
@@ -81,11 +93,14 @@ void columns_of_pixels(const RowPair& pair, const IntegerTaps& taps, int64_t res
     const uint8_t* second = pair.source[1] + at;
     Sums<kIsNarrow> sums;
     const int64_t pairs = (counts[i] + 1) / 2;
-    for (int64_t p = 0; p < pairs; ++p) {
-      sums.add(pixel_pairs<kChannels>(first, second), weights + p * kNumbers);
-      first += 2 * kChannels;
-      second += 2 * kChannels;
+    int64_t p = 0;
+    // A load holds four pixels.
+    for (; p + 2 <= pairs; p += 2, first += 4 * kChannels, second += 4 * kChannels) {
+      const __m256i bytes = load_lanes(first, second);
+      sums.add(pixels_of<kChannels, 0>(bytes), weights + p * kNumbers);
+      sums.add(pixels_of<kChannels, 2>(bytes), weights + (p + 1) * kNumbers);
     }
+    if (p < pairs) sums.add(pixel_pairs<kChannels>(first, second), weights + p * kNumbers);
     const __m256i numbers = sums.shifted(rounding, shift);
     const __m256i words = _mm256_packs_epi32(numbers, numbers);
     const __m256i bytes = _mm256_packus_epi16(words, words);
@@ -262,6 +277,38 @@ void linear_columns_of(const uint8_t* source, int64_t source_bytes, int16_t* des
   }
 }
 
+// Bytes of source pixels that make a lane of results, and which: samples of the same channel of two pixels
+// beside each other, for sums of pairs. 16 bytes hold 4 pixels, or 2 of 3 channels after each other.
+struct PairOrder {
+  int64_t source_bytes;
+  __m256i places;
+};
+
+PairOrder pair_order(int64_t channels) {
+  const int64_t results = 8 / channels;
+  alignas(16) int8_t places[16];
+  std::memset(places, -1, sizeof(places));
+  for (int64_t i = 0; i < results * channels; ++i) {
+    const int64_t first = i / channels * 2 * channels + i % channels;
+    places[2 * i] = static_cast<int8_t>(first);
+    places[2 * i + 1] = static_cast<int8_t>(first + channels);
+  }
+  const __m128i lane = load16(reinterpret_cast<const uint8_t*>(places));
+  return {2 * results * channels, _mm256_broadcastsi128_si256(lane)};
+}
+
+TILEWORK_INLINE void store8(uint8_t* at, __m128i value) {
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(at), value);
+}
+
+// The sample of four pixels of a lane as 32-bit numbers.
+__m256i sample_places(int64_t channels, int64_t sample) {
+  alignas(16) int8_t places[16];
+  std::memset(places, -1, sizeof(places));
+  for (int64_t x = 0; x < 4; ++x) places[4 * x] = static_cast<int8_t>(x * channels + sample);
+  return _mm256_broadcastsi128_si256(load16(reinterpret_cast<const uint8_t*>(places)));
+}
+
 }  // namespace
 
 void resample_columns_avx2(const RowPair& pair, const IntegerTaps& taps) {
@@ -304,6 +351,47 @@ void resample_linear_rows_avx2(const RowBlend& blend) {
     const __m256i packed = _mm256_packus_epi16(blended(at), blended(at + 16));
     store32(blend.destination + at, _mm256_permute4x64_epi64(packed, 0xd8));
   }
+}
+
+// Stores of eight bytes may write behind the results of a lane, which the next lane writes again.
+void resample_half_avx2(const HalfRow& row) {
+  const PairOrder order = pair_order(row.channels);
+  const int64_t step = order.source_bytes;
+  const int64_t source_bytes = 2 * row.count * row.channels;
+  const __m256i ones = _mm256_set1_epi8(1);
+  const __m256i two = _mm256_set1_epi16(2);
+  const auto sums = [&](const uint8_t* at) {
+    return _mm256_maddubs_epi16(_mm256_shuffle_epi8(load_lanes(at, at + step), order.places), ones);
+  };
+  int64_t at = 0;
+  for (; at + step + 16 <= source_bytes; at += 2 * step) {
+    const __m256i sum = _mm256_add_epi16(sums(row.above + at), sums(row.below + at));
+    const __m256i means = _mm256_srli_epi16(_mm256_add_epi16(sum, two), 2);
+    const __m256i bytes = _mm256_packus_epi16(means, means);
+    store8(row.destination + at / 2, _mm256_castsi256_si128(bytes));
+    store8(row.destination + (at + step) / 2, _mm256_extracti128_si256(bytes, 1));
+  }
+  const int64_t done = at / (2 * row.channels);
+  resample_half({row.above + at, row.below + at, row.channels, row.destination + at / 2, row.count - done});
+}
+
+void resample_plane_avx2(const PlaneRow& row) {
+  const __m256i places = sample_places(row.channels, row.sample);
+  const __m256 scale = _mm256_set1_ps(row.scale);
+  const __m256 offset = _mm256_set1_ps(row.offset);
+  const int64_t step = 4 * row.channels;
+  const int64_t source_bytes = row.count * row.channels;
+  const uint8_t* pixels = row.pixels;
+  int64_t x = 0;
+  for (; (x + 4) * row.channels + 16 <= source_bytes; x += 8, pixels += 2 * step) {
+    const __m256i samples = _mm256_shuffle_epi8(load_lanes(pixels, pixels + step), places);
+    _mm256_storeu_ps(row.destination + x, _mm256_fmadd_ps(_mm256_cvtepi32_ps(samples), scale, offset));
+  }
+  PlaneRow tail = row;
+  tail.pixels = pixels;
+  tail.destination += x;
+  tail.count -= x;
+  resample_plane(tail);
 }
 
 }  // namespace tilework

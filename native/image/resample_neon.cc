@@ -185,6 +185,33 @@ TILEWORK_INLINE int16x8_t high_products(int16x8_t values, int16_t weight) {
   return vcombine_s16(low, vshrn_n_s32(vmull_n_s16(vget_high_s16(values), weight), 16));
 }
 
+// Bytes of source pixels that make eight sums of pairs, and which: samples of the same channel of two pixels
+// beside each other. The rest is 0.
+struct PairOrder {
+  int64_t source_bytes;
+  uint8x16_t places;
+};
+
+PairOrder pair_order(int64_t channels) {
+  const int64_t results = 8 / channels;
+  uint8_t places[16];
+  std::memset(places, 255, sizeof(places));
+  for (int64_t i = 0; i < results * channels; ++i) {
+    const int64_t first = i / channels * 2 * channels + i % channels;
+    places[2 * i] = static_cast<uint8_t>(first);
+    places[2 * i + 1] = static_cast<uint8_t>(first + channels);
+  }
+  return {2 * results * channels, vld1q_u8(places)};
+}
+
+// The sample of four pixels as 32-bit numbers.
+uint8x16_t sample_places(int64_t channels, int64_t sample) {
+  uint8_t places[16];
+  std::memset(places, 255, sizeof(places));
+  for (int64_t x = 0; x < 4; ++x) places[4 * x] = static_cast<uint8_t>(x * channels + sample);
+  return vld1q_u8(places);
+}
+
 }  // namespace
 
 void resample_columns_neon(const RowPair& pair, const IntegerTaps& taps) {
@@ -218,6 +245,38 @@ void resample_linear_rows_neon(const RowBlend& blend) {
     const int16x8_t high = high_products(vld1q_s16(blend.high + at), blend.high_weight);
     vst1_u8(blend.destination + at, vqrshrun_n_s16(vaddq_s16(low, high), 2));
   }
+}
+
+// Stores of eight bytes may write behind the results, which the next ones write again.
+void resample_half_neon(const HalfRow& row) {
+  const PairOrder order = pair_order(row.channels);
+  const int64_t source_bytes = 2 * row.count * row.channels;
+  const auto sums = [&](const uint8_t* at) { return vpaddlq_u8(vqtbl1q_u8(vld1q_u8(at), order.places)); };
+  int64_t at = 0;
+  for (; at + 16 <= source_bytes; at += order.source_bytes) {
+    const uint16x8_t sum = vaddq_u16(sums(row.above + at), sums(row.below + at));
+    vst1_u8(row.destination + at / 2, vrshrn_n_u16(sum, 2));
+  }
+  const int64_t done = at / (2 * row.channels);
+  resample_half({row.above + at, row.below + at, row.channels, row.destination + at / 2, row.count - done});
+}
+
+void resample_plane_neon(const PlaneRow& row) {
+  const uint8x16_t places = sample_places(row.channels, row.sample);
+  const float32x4_t scale = vdupq_n_f32(row.scale);
+  const float32x4_t offset = vdupq_n_f32(row.offset);
+  const int64_t source_bytes = row.count * row.channels;
+  const uint8_t* pixels = row.pixels;
+  int64_t x = 0;
+  for (; x * row.channels + 16 <= source_bytes; x += 4, pixels += 4 * row.channels) {
+    const uint32x4_t samples = vreinterpretq_u32_u8(vqtbl1q_u8(vld1q_u8(pixels), places));
+    vst1q_f32(row.destination + x, vfmaq_f32(offset, vcvtq_f32_u32(samples), scale));
+  }
+  PlaneRow tail = row;
+  tail.pixels = pixels;
+  tail.destination += x;
+  tail.count -= x;
+  resample_plane(tail);
 }
 
 }  // namespace tilework

@@ -42,6 +42,19 @@ void linear_columns_of(const uint8_t* source, int16_t* destination, const Linear
   }
 }
 
+template <int kChannels>
+void half_of(const HalfRow& row) {
+  const uint8_t* above = row.above;
+  const uint8_t* below = row.below;
+  uint8_t* to = row.destination;
+  for (int64_t x = 0; x < row.count; ++x, above += 2 * kChannels, below += 2 * kChannels, to += kChannels) {
+    for (int c = 0; c < kChannels; ++c) {
+      const int sum = above[c] + above[c + kChannels] + below[c] + below[c + kChannels];
+      to[c] = static_cast<uint8_t>((sum + 2) >> 2);
+    }
+  }
+}
+
 }  // namespace
 
 void resample_columns(const RowPair& pair, const IntegerTaps& taps) {
@@ -88,6 +101,20 @@ void resample_linear_rows(const RowBlend& blend) {
     const int32_t high = blend.high[i] * high_weight >> 16;
     blend.destination[i] = clip8((low + high + 2) >> 2);
   }
+}
+
+void resample_half(const HalfRow& row) {
+  if (row.channels == 1) half_of<1>(row);
+  if (row.channels == 2) half_of<2>(row);
+  if (row.channels == 3) half_of<3>(row);
+  if (row.channels == 4) half_of<4>(row);
+}
+
+// A fused multiply-add is a call where the baseline has none, so numbers come from the table.
+void resample_plane(const PlaneRow& row) {
+  const uint8_t* sample = row.pixels + row.sample;
+  const float* table = row.table;
+  for (int64_t x = 0; x < row.count; ++x, sample += row.channels) row.destination[x] = table[*sample];
 }
 
 }  // namespace tilework

@@ -9,9 +9,14 @@ namespace {
 uint8_t clip8(int64_t value) { return static_cast<uint8_t>(std::clamp<int64_t>(value, 0, 255)); }
 
 constexpr ResampleKernels kTable[] = {
-#define TILEWORK_RESAMPLE_KERNELS(isa, suffix)                                                 \
-  {Isa::isa, resample_columns##suffix, resample_rows##suffix, resample_linear_columns##suffix, \
-   resample_linear_rows##suffix},
+#define TILEWORK_RESAMPLE_KERNELS(isa, suffix) \
+  {Isa::isa,                                   \
+   resample_columns##suffix,                   \
+   resample_rows##suffix,                      \
+   resample_linear_columns##suffix,            \
+   resample_linear_rows##suffix,               \
+   resample_half##suffix,                      \
+   resample_plane##suffix},
 #include "image/resample.def"
 #undef TILEWORK_RESAMPLE_KERNELS
 };
@@ -68,6 +73,22 @@ void resample_linear_rows_reference(const RowBlend& blend) {
     const int32_t high = int32_t{blend.high[i]} * blend.high_weight >> 16;
     blend.destination[i] = clip8((low + high + 2) >> 2);
   }
+}
+
+void resample_half_reference(const HalfRow& row) {
+  for (int64_t x = 0; x < row.count; ++x) {
+    for (int64_t c = 0; c < row.channels; ++c) {
+      const int64_t first = 2 * x * row.channels + c;
+      const int64_t second = first + row.channels;
+      const int sum = row.above[first] + row.above[second] + row.below[first] + row.below[second];
+      row.destination[x * row.channels + c] = static_cast<uint8_t>((sum + 2) >> 2);
+    }
+  }
+}
+
+void resample_plane_reference(const PlaneRow& row) {
+  for (int64_t x = 0; x < row.count; ++x)
+    row.destination[x] = row.table[row.pixels[x * row.channels + row.sample]];
 }
 
 }  // namespace tilework

@@ -20,16 +20,12 @@ class HalfRows : public Rows {
     const uint8_t* above = from_->row(2 * y) + 2 * left_ * channels_;
     const uint8_t* below = from_->row(2 * y + 1) + 2 * left_ * channels_;
     uint8_t* to = kept_.take(y);
-    for (int64_t x = 0; x < width_; ++x, above += 2 * channels_, below += 2 * channels_) {
-      for (int64_t c = 0; c < channels_; ++c) {
-        const int sum = above[c] + above[c + channels_] + below[c] + below[c + channels_];
-        to[x * channels_ + c] = static_cast<uint8_t>((sum + 2) >> 2);
-      }
-    }
+    kernels_.half({above, below, channels_, to, width_});
     return to;
   }
 
  private:
+  const ResampleKernels& kernels_ = resample_kernels();
   RowsPointer from_;
   int64_t channels_;
   int64_t left_;

@@ -2,6 +2,7 @@
 // plain loops over whole images, for any rows and in parts. The argument is a number of cases: a million take
 // minutes.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -21,9 +22,14 @@ namespace {
 using Random = std::mt19937_64;
 
 constexpr ResampleKernels kTable[] = {
-#define TILEWORK_RESAMPLE_KERNELS(isa, suffix)                                                 \
-  {Isa::isa, resample_columns##suffix, resample_rows##suffix, resample_linear_columns##suffix, \
-   resample_linear_rows##suffix},
+#define TILEWORK_RESAMPLE_KERNELS(isa, suffix) \
+  {Isa::isa,                                   \
+   resample_columns##suffix,                   \
+   resample_rows##suffix,                      \
+   resample_linear_columns##suffix,            \
+   resample_linear_rows##suffix,               \
+   resample_half##suffix,                      \
+   resample_plane##suffix},
 #include "image/resample.def"
 #undef TILEWORK_RESAMPLE_KERNELS
 };
@@ -128,6 +134,54 @@ void check_linear(const ResampleKernels& kernels, const GuardedMemory& memory, R
   CHECK_IN(std::string(isa_of(kernels)) + " linear rows", rows[0] == rows[1]);
 }
 
+void check_half(const ResampleKernels& kernels, const GuardedMemory& memory, Random& random) {
+  const int64_t channels = from_to(random, 1, 4);
+  const int64_t count = from_to(random, 1, 60);
+  const int64_t bytes = 2 * count * channels;
+  uint8_t* above = memory.place(bytes, Against::kUpper);
+  std::vector<uint8_t> below(static_cast<size_t>(bytes));
+  fill(above, bytes, random);
+  fill(below.data(), bytes, random);
+  std::vector<uint8_t> rows[2];
+  for (auto& row : rows) row.assign(static_cast<size_t>(count * channels + 1), 99);
+  reference().half({above, below.data(), channels, rows[0].data(), count});
+  kernels.half({above, below.data(), channels, rows[1].data(), count});
+  CHECK_IN(std::string(isa_of(kernels)) + " half of " + std::to_string(channels) + " channels",
+           rows[0] == rows[1]);
+}
+
+void check_plane(const ResampleKernels& kernels, const GuardedMemory& memory, Random& random) {
+  const int64_t channels = from_to(random, 1, 4);
+  const int64_t count = from_to(random, 1, 60);
+  const int64_t bytes = count * channels;
+  uint8_t* pixels = memory.place(bytes, Against::kUpper);
+  fill(pixels, bytes, random);
+  const float scale = 1.0F / static_cast<float>(from_to(random, -300, -1));
+  const float offset = static_cast<float>(from_to(random, -999, 999)) / 77;
+  float table[256];
+  for (int i = 0; i < 256; ++i) table[i] = std::fma(static_cast<float>(i), scale, offset);
+  std::vector<float> rows[2];
+  for (auto& row : rows) row.assign(static_cast<size_t>(count + 1), 99);
+  const int64_t sample = from_to(random, 0, channels - 1);
+  reference().plane({pixels, channels, sample, table, scale, offset, rows[0].data(), count});
+  kernels.plane({pixels, channels, sample, table, scale, offset, rows[1].data(), count});
+  CHECK_IN(std::string(isa_of(kernels)) + " plane of " + std::to_string(channels) + " channels",
+           std::memcmp(rows[0].data(), rows[1].data(), rows[0].size() * sizeof(float)) == 0);
+}
+
+// float32 tables that a scale and an offset give, a number of which may be another.
+void fill_with_numbers(std::vector<uint8_t>& tables, int64_t channels, Random& random) {
+  for (int64_t c = 0; c < channels; ++c) {
+    const float scale = 1.0F / static_cast<float>(from_to(random, 1, 300));
+    const float offset = static_cast<float>(from_to(random, -9, 9));
+    for (int64_t i = 0; i < 256; ++i) {
+      const float number = std::fma(static_cast<float>(i), scale, offset);
+      std::memcpy(tables.data() + (c * 256 + i) * 4, &number, 4);
+    }
+  }
+  if (random() % 2 == 0) tables[static_cast<size_t>(from_to(random, 0, channels * 1024 - 1))] ^= 1;
+}
+
 // Mostly 1 to 70; sometimes a long side beside a short one.
 int64_t any_side(Random& random) {
   return random() % 16 == 0 ? from_to(random, 100, 400) : from_to(random, 1, random() % 4 == 0 ? 9 : 70);
@@ -207,6 +261,8 @@ ImageDescription any_description(Random& random) {
   const auto seed = static_cast<uint32_t>(random());
   for (size_t i = 0; i < is.tables.size(); ++i)
     is.tables[i] = static_cast<uint8_t>((static_cast<uint32_t>(i) * 2654435761U + seed) >> 21);
+  const bool has_numbers = is.element_bytes == 4 && is.source.sample_bytes == 1 && random() % 4 != 0;
+  if (has_numbers) fill_with_numbers(is.tables, channels, random);
   is.inner_codes.assign(bytes, 17);
   is.outer_codes.assign(bytes, 18);
   is.is_planar = random() % 2 == 0;
@@ -282,6 +338,8 @@ void run(int64_t cases, uint64_t seed) {
       check_columns(kernels, memory, random);
       check_rows(kernels, memory, random);
       check_linear(kernels, memory, random);
+      check_half(kernels, memory, random);
+      check_plane(kernels, memory, random);
     }
   }
   for (int64_t i = 0; i < cases; ++i) check_plan(random);
