@@ -17,6 +17,7 @@ import { addRemote } from './remote.mjs'
 import { addReorder } from './reorder.mjs'
 import { addReorderBuilds } from './reorder_builds.mjs'
 import { addResize } from './resize.mjs'
+import { addSimplify } from './simplify.mjs'
 import { addStartup } from './startup.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addTmfile } from './tmfile.mjs'
@@ -42,6 +43,7 @@ const commands = [
   addReorder,
   addReorderBuilds,
   addResize,
+  addSimplify,
   addStartup,
   addStreaming,
   addTmfile,

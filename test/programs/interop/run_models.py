@@ -220,6 +220,7 @@ def serve():
         print(json.dumps(result), flush=True)
 
 
-warnings.simplefilter('ignore')
-make(*sys.argv[1:3])
-serve()
+if __name__ == '__main__':
+    warnings.simplefilter('ignore')
+    make(*sys.argv[1:3])
+    serve()

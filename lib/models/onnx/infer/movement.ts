@@ -72,8 +72,12 @@ export function flatten(node: NodeView): Dims | undefined {
 
 export function concat(node: NodeView): Dims | undefined {
   const shapes = node.inputs.map((_, input) => node.dims(input))
+  return concatDims(shapes, node.int('axis', node.opset < 4 ? 1 : Number.NaN))
+}
+
+export function concatDims(shapes: readonly (Dims | undefined)[], along: number): Dims | undefined {
   const [first] = shapes
-  const axis = first && axisOf(node.int('axis', node.opset < 4 ? 1 : Number.NaN), first.length)
+  const axis = first && axisOf(along, first.length)
   if (!first || axis === undefined) return undefined
   let result: Dim[] = [...first]
   for (const shape of shapes.slice(1)) {

@@ -6,6 +6,7 @@
  */
 import { ownEntry } from '../../../own_entry.js'
 import { asExtent, broadcast, commonDims, type Dims, merged } from '../evaluate/dims.js'
+import { CONTRIB_DOMAIN, contribShapesOf } from './contrib.js'
 import { attention, einsum, gemm, matmul, recurrent } from './linear.js'
 import {
   blocks,
@@ -40,6 +41,7 @@ type FirstRule = (node: NodeView) => Dims | undefined
 
 /** Shapes of the outputs; none for operators that are not known. */
 export function shapesOf(node: NodeView): readonly (Dims | undefined)[] {
+  if (node.domain === CONTRIB_DOMAIN) return contribShapesOf(node)
   if (!/^$|^ai[.]onnx[.]/.test(node.domain)) return []
   const first = FIRST.get(node.opType)
   if (first) return [first(node)]

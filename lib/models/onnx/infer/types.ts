@@ -3,6 +3,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { DTYPE_OF_CODE } from '../../../formats/onnx/schema.js'
 import { ownEntry } from '../../../own_entry.js'
 import type { Attribute, ValueType } from '../document/types.js'
+import { CONTRIB_DOMAIN, CONTRIB_TYPES } from './contrib.js'
 import type { NodeView } from './node_view.js'
 import { OPERATOR_TYPES } from './operator_types.js'
 import { optimizedInput } from './rarer_shapes.js'
@@ -27,12 +28,12 @@ interface Rule {
 const RULES = new Map<string, Map<string, Rule[]>>()
 
 function addRules(): void {
-  for (const [domain, rules] of Object.entries(OPERATOR_TYPES)) {
+  for (const [domain, rules] of Object.entries({ ...OPERATOR_TYPES, [CONTRIB_DOMAIN]: CONTRIB_TYPES })) {
     const byName = new Map<string, Rule[]>()
     RULES.set(domain, byName)
     for (const [text, names] of Object.entries(rules)) {
       const parts = text.split(' ').map(partOf)
-      for (const each of names.split(' ')) {
+      for (const each of names.split(/\s+/)) {
         const [name, since = '1'] = each.split('@') as [string, string?]
         const rule = { since: Number(since), parts, repeats: text.endsWith('*') }
         byName.set(name, [...(byName.get(name) ?? []), rule])

@@ -1,6 +1,6 @@
 /**
  * Small models from texts: `a = Transpose<perm=[1,0]>(x); y, z = Split<axis=1>(a, k)`. Attributes are integers, numbers with a point,
- * words, and lists of integers; inputs are `float32 N 4`.
+ * words, and lists of integers; inputs are `float32 N ? 4`: extents with a name, unknown ones and numbers.
  */
 import type { Dtype } from '../../../../lib/dtype/dtypes.js'
 import type { Tensor } from '../../../../lib/index.js'
@@ -36,7 +36,7 @@ export function modelOf({
 
 export function typeOf(text: string): ValueType {
   const [dtype, ...dims] = text.split(' ')
-  const shape = dims.map((dim) => (/^\d+$/.test(dim) ? Number(dim) : dim))
+  const shape = dims.map((dim) => (dim === '?' ? null : /^\d+$/.test(dim) ? Number(dim) : dim))
   return { kind: 'tensor', dtype: dtype as Dtype, shape }
 }
 

@@ -253,6 +253,30 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     left: ['b = Reshape(x, b_1)', 'y = Relu(b)'],
     constants: { b_1: [6, 2, -1] },
   },
+  'a transpose of axes of one element before a reshape': {
+    rules: ['reshape-reshape'],
+    inputs: { x: 'float32 S 1 N 8' },
+    weights: { k: l(0, 0, -1) },
+    nodes: 'a = Transpose<perm=[0,2,1,3]>(x); b = Reshape(a, k); y = Relu(b)',
+    left: ['b = Squeeze(x, b_1)', 'y = Relu(b)'],
+    constants: { b_1: [1] },
+  },
+  'a transpose of a new axis': {
+    rules: ['reshape-reshape'],
+    inputs: { x: 'float32 S N 8' },
+    weights: { k: l(1) },
+    nodes: 'a = Unsqueeze(x, k); b = Transpose<perm=[1,0,2,3]>(a); y = Relu(b)',
+    left: ['b = Unsqueeze(x, b_1)', 'y = Relu(b)'],
+    constants: { b_1: [0] },
+  },
+  'a transpose of an axis that a Squeeze removes': {
+    rules: ['reshape-reshape'],
+    inputs: { x: 'float32 N 4 1' },
+    weights: { k: l(1) },
+    nodes: 'a = Transpose<perm=[0,2,1]>(x); b = Squeeze(a, k); y = Relu(b)',
+    left: ['b = Reshape(x, b_1)', 'y = Relu(b)'],
+    constants: { b_1: [-1, 4] },
+  },
   'operators between reshapes': {
     rules: ['reshapes-around'],
     inputs: { x: 'float32 2 N 4' },
@@ -335,6 +359,23 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     left: ['y = Reshape(x, y_1)'],
     constants: { y_1: [3, 2, -1] },
   },
+  'a target of extents that have no name': {
+    rules: ['reshape-target'],
+    inputs: { x: 'float32 N ? 3 4' },
+    weights: { i: l0(0), j: l(1), k: l(0), r: l(-1) },
+    nodes: `s = Shape(x); g = Gather<axis=0>(s, i); u = Unsqueeze(g, k); h = Gather<axis=0>(s, j);
+      t = Concat<axis=0>(u, h, r); y = Reshape(x, t)`,
+    left: ['y = Reshape(x, y_1)'],
+    constants: { y_1: [0, 0, -1] },
+  },
+  'a target with one open extent that copies no extent': {
+    rules: ['reshape-target'],
+    inputs: { x: 'float32 N 6' },
+    weights: { i: l(0), h: l(3, 2) },
+    nodes: 's = Shape(x); d = Gather<axis=0>(s, i); t = Concat<axis=0>(d, h); y = Reshape<allowzero=1>(x, t)',
+    left: ['y = Reshape(x, y_1)'],
+    constants: { y_1: [-1, 3, 2] },
+  },
   'arithmetic of constants': {
     rules: ['fold-constants'],
     inputs: FIXED,
@@ -393,6 +434,34 @@ const SIMPLER: Readonly<Record<string, Case>> = {
 }
 
 const KEPT: Readonly<Record<string, Omit<Case, 'rules'>>> = {
+  'a transpose that moves an axis of more than one element': {
+    inputs: { x: 'float32 S 2 N 8' },
+    weights: { k: l(0, 0, -1) },
+    nodes: 'a = Transpose<perm=[0,2,1,3]>(x); b = Reshape(a, k); y = Relu(b)',
+  },
+  'a transpose of one element that others use': {
+    inputs: { x: 'float32 S 1 N 8' },
+    weights: { k: l(0, 0, -1) },
+    nodes: 'a = Transpose<perm=[0,2,1,3]>(x); y = Reshape(a, k); z = Relu(a)',
+  },
+  'a target of an extent in another place': {
+    inputs: { x: 'float32 ? ? 3 4' },
+    weights: { i: l(0), j: l(1), r: l(-1) },
+    nodes: `s = Shape(x); g = Gather<axis=0>(s, i); h = Gather<axis=0>(s, j);
+      t = Concat<axis=0>(h, g, r); y = Reshape(x, t)`,
+  },
+  'a target of an extent of another value': {
+    inputs: { x: 'float32 ? ? 3 4', z: 'float32 ? ? 3 4' },
+    weights: { i: l(0), j: l(1), r: l(-1) },
+    nodes: `s = Shape(z); g = Gather<axis=0>(s, i); h = Gather<axis=0>(s, j);
+      t = Concat<axis=0>(g, h, r); y = Reshape(x, t)`,
+  },
+  'a target that may be of no elements and copies no extent': {
+    inputs: { x: 'float32 N ? 6' },
+    weights: { i: l(0), h: l(6), r: l(-1) },
+    nodes: `s = Shape(x); g = Gather<axis=0>(s, i);
+      t = Concat<axis=0>(g, h, r); y = Reshape<allowzero=1>(x, t)`,
+  },
   'sums with 0, where -0 becomes 0': {
     inputs: X,
     weights: { z: f0(0), m: f0(-0) },

@@ -173,17 +173,57 @@ const transposedOperands: NodeRule['apply'] = (node, { make }) => {
   return make('Transpose', [make(node.opType, [a, b], attributesOf(node))], { perm: ints(one) })
 }
 
-/** One Reshape instead of two changes of the shape. */
+/** Whether a node keeps the order of elements: a change of the shape, or a Transpose that moves only axes of one element. */
+function isReshape(node: RewriteNode | undefined): node is RewriteNode {
+  if (node?.is(RESHAPES)) return true
+  const perm = node?.is('Transpose') ? permOf(node) : undefined
+  const shape = node?.input(0)?.shape
+  return perm !== undefined && shape !== undefined && isInOrder(perm, (axis) => shape[axis] !== 1)
+}
+
+/** Whether the axes that count have the same order before and behind a Transpose. */
+function isInOrder(perm: readonly number[], counts: (axis: number) => boolean): boolean {
+  return perm.filter(counts).every((axis, at, kept) => at === 0 || kept[at - 1]! < axis)
+}
+
+/** One change of the shape instead of two. */
 const reshapes: NodeRule['apply'] = (node, maker) => {
-  const inner = node.producer(0, RESHAPES)
+  const inner = node.input(0)?.producer
   const x = inner?.input(0)
-  if (!inner || !x || node.opset < 5) return undefined
-  if (isSameDims(x.shape, node.output()?.shape)) return x
+  if (!x || !isReshape(inner) || !isReshape(node) || node.opset < 5) return undefined
+  const shape = node.output()?.shape
+  if (isSameDims(x.shape, shape)) return x
   if (!isOnlyUse(node.input(0), node)) return undefined
   const target = targetOf(node)
-  if (!target) return undefined
-  const attributes = target.includes(0) ? { allowzero: int(1) } : {}
-  return maker.make('Reshape', [x, listConstant(maker, target)], attributes)
+  const attributes = target?.includes(0) ? { allowzero: int(1) } : {}
+  if (target) return maker.make('Reshape', [x, listConstant(maker, target)], attributes)
+  const removed = addedOnes(shape, x.shape)
+  if (removed) return changeAxes(maker, 'Squeeze', { x, axes: removed, opset: node.opset })
+  const added = addedOnes(x.shape, shape)
+  return added && changeAxes(maker, 'Unsqueeze', { x, axes: added, opset: node.opset })
+}
+
+/** The axes of one element that the longer shape has and the shorter one has not, where all others are the same. */
+function addedOnes(shorter: RewriteValue['shape'], longer: RewriteValue['shape']): number[] | undefined {
+  if (!shorter || !longer || shorter.length >= longer.length) return undefined
+  const added: number[] = []
+  for (const [axis, dim] of longer.entries()) {
+    if (isSameDim(dim, shorter[axis - added.length])) continue
+    if (dim !== 1) return undefined
+    added.push(axis)
+  }
+  return shorter.length + added.length === longer.length ? added : undefined
+}
+
+/** A Squeeze or Unsqueeze, with its axes where the operator set wants them. */
+function changeAxes(
+  maker: NodeMaker,
+  opType: 'Squeeze' | 'Unsqueeze',
+  { x, axes, opset }: { readonly x: RewriteValue; readonly axes: readonly number[]; readonly opset: number },
+): RewriteValue {
+  return opset >= 13
+    ? maker.make(opType, [x, listConstant(maker, axes)])
+    : maker.make(opType, [x], { axes: ints(axes) })
 }
 
 /** The shape that a change of the shape gives, with at most one -1; no 0 stands for an extent of its input. */
@@ -218,9 +258,7 @@ const unsqueezes: NodeRule['apply'] = (node, maker) => {
   const axes = [...outer, ...own.map((axis) => places[axis])]
   if (axes.some((axis) => axis === undefined)) return undefined
   const all = (axes as number[]).sort((one, other) => one - other)
-  return node.opset >= 13
-    ? maker.make('Unsqueeze', [x, listConstant(maker, all)])
-    : maker.make('Unsqueeze', [x], { axes: ints(all) })
+  return changeAxes(maker, 'Unsqueeze', { x, axes: all, opset: node.opset })
 }
 
 /** Two Slices: of different axes at once, of one axis by the bounds that both leave. */
@@ -326,7 +364,7 @@ export const MOVEMENTS: readonly NodeRule[] = [
   ruleOf('transposes-around', ['Transpose'], transposesAround),
   ruleOf('transposed-operands', BINARY, transposedOperands),
   ruleOf('unsqueeze-squeeze', ['Squeeze', 'Unsqueeze'], unsqueezes),
-  ruleOf('reshape-reshape', RESHAPES, reshapes),
+  ruleOf('reshape-reshape', [...RESHAPES, 'Transpose'], reshapes),
   ruleOf('reshapes-around', RESHAPES, reshapesAround),
   ruleOf('slice-slice', ['Slice'], slices),
   ruleOf('concat-concat', ['Concat'], concats),
