@@ -70,7 +70,7 @@ class WholeGraph {
 
   constructor(graph: Graph) {
     this.graph = graph
-    this.names = new NodeNames(this.nodes(), outerNames)
+    this.names = new NodeNames(this.nodes())
     this.#producers = producersOf(this.names)
     const fields = INITIALIZER_LISTS.flatMap((list) => graph.initializerFields(list))
     // The first of equal names wins.
@@ -93,10 +93,6 @@ function producersOf({ table, made }: NodeNames): Int32Array {
   for (let node = made.length - 1; node >= 0; node--)
     for (let at = made.start(node); at < made.end(node); at++) producers[made.at(at)] = node
   return producers
-}
-
-function* outerNames(node: Node): Generator<string> {
-  for (const graph of node.subgraphs) yield* graph.outerNames()
 }
 
 /** Reads the caller's list once: a getter may return another value the next time. */

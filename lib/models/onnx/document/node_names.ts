@@ -90,13 +90,13 @@ export class NodeNames {
   /** For each node the names of its outputs; no empty ones. */
   readonly made = new NumberLists()
 
-  /** @param inside - names that the subgraphs of a node take from outside */
-  constructor(nodes: Iterable<Node>, inside: (node: Node) => Iterable<string> = usedInside) {
+  constructor(nodes: Iterable<Node>) {
     const { table, used, made } = this
     const use: NameVisit = (bytes, start, end) => used.push(table.numberOf(bytes, start, end))
     const make: NameVisit = (bytes, start, end) => made.push(table.numberOf(bytes, start, end))
     for (const node of nodes) {
-      if (visitNames(node, use, make)) for (const name of inside(node)) used.push(table.numberOfText(name))
+      if (visitNames(node, use, make))
+        for (const name of usedInside(node)) used.push(table.numberOfText(name))
       used.endList()
       made.endList()
     }
@@ -109,10 +109,7 @@ export function* usedNames(node: Node): Generator<string> {
   if (hasSubgraphs(node)) yield* usedInside(node)
 }
 
+/** Without the names that a subgraph defines itself: a later node outside may produce a value of the same name. */
 function* usedInside(node: Node): Generator<string> {
-  // Also yields names that the subgraph itself defines, which is harmless: no outer node produces the same name.
-  for (const graph of node.subgraphs) {
-    for (const inner of graph.nodes) yield* usedNames(inner)
-    for (const { name } of graph.outputs) yield name
-  }
+  for (const graph of node.subgraphs) yield* graph.outerNames()
 }
