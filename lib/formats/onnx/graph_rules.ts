@@ -55,6 +55,8 @@ type Visit = (number: number, start: number, end: number) => Steps<void> | undef
 interface Subgraph {
   readonly range: Range
   readonly path: string
+  /** Index of the node in its graph. */
+  readonly node: number
 }
 
 /** The fields of a message that have one of some numbers. Adjacent fields of a number are one range: most are. */
@@ -99,6 +101,7 @@ class Scope {
   /** Names defined here, and for each the number of the enclosing scope that defines it too, or 0. */
   readonly defined = new NumberList(Uint32Array)
   readonly hidden = new NumberList(Uint32Array)
+  readonly hiddenMakers = new NumberList(Uint32Array)
 
   constructor(path: string, number: number) {
     this.path = path
@@ -130,6 +133,8 @@ interface AttributePlace {
 class Definitions {
   /** By name number: the innermost scope that defines the name; 0 for none. */
   readonly #scopes = new NumberList(Uint32Array)
+  /** By name number: in that scope the node that makes the value, plus one; 0 for inputs and initializers. */
+  readonly #makers = new NumberList(Uint32Array)
   /** By name number: the producing node in the scope whose order is being checked, plus one; 0 for none. */
   readonly #nodes = new NumberList(Uint32Array)
   readonly #names: NameTable
@@ -138,15 +143,23 @@ class Definitions {
     this.#names = names
   }
 
-  /** Defines a name. @returns false where the scope has defined it before */
-  define(scope: Scope, name: number): boolean {
+  /** Defines a name. @param maker - the node that makes the value, plus one. @returns false where the scope has defined it before */
+  define(scope: Scope, name: number, maker = 0): boolean {
     this.#grow()
     const hidden = this.#scopes.at(name)
     if (hidden === scope.number) return false
     scope.defined.push(name)
     scope.hidden.push(hidden)
+    scope.hiddenMakers.push(this.#makers.at(name))
     this.#scopes.set(name, scope.number)
+    this.#makers.set(name, maker)
     return true
+  }
+
+  /** The innermost scope that defines a name, and its maker there; scope 0 for none. */
+  definitionOf(name: number): { readonly scope: number; readonly maker: number } {
+    this.#grow()
+    return { scope: this.#scopes.at(name), maker: this.#makers.at(name) }
   }
 
   has(name: number): boolean {
@@ -161,8 +174,11 @@ class Definitions {
   }
 
   /** Removes the definitions of a scope and restores the hidden ones. */
-  leave({ defined, hidden }: Scope): void {
-    for (let at = defined.length - 1; at >= 0; at--) this.#scopes.set(defined.at(at), hidden.at(at))
+  leave({ defined, hidden, hiddenMakers }: Scope): void {
+    for (let at = defined.length - 1; at >= 0; at--) {
+      this.#scopes.set(defined.at(at), hidden.at(at))
+      this.#makers.set(defined.at(at), hiddenMakers.at(at))
+    }
   }
 
   /** Runs `action` while `producerOf` refers to the nodes of a scope. */
@@ -188,6 +204,7 @@ class Definitions {
   #grow(): void {
     while (this.#scopes.length < this.#names.length) {
       this.#scopes.push(0)
+      this.#makers.push(0)
       this.#nodes.push(0)
     }
   }
@@ -235,6 +252,8 @@ class GraphWalker {
   readonly #noName = this.#names.numberOf(new Uint8Array(0))
   readonly #budget: Budget
   readonly #report: Report
+  /** By scopes whose subgraphs are being visited: the index of the node that has the subgraph. */
+  readonly #visited = new Map<number, number>()
   #scopes = 0
 
   constructor(source: ByteSource, budget: Budget, report: Report) {
@@ -315,9 +334,25 @@ class GraphWalker {
     const { outputs, offsets } = scope
     for (let node = 0; node < scope.nodeCount; node++) {
       for (let at = outputs.start(node); at < outputs.end(node); at++)
-        this.#define(scope, outputs.at(at), offsets.at(node), 'output of a node')
+        this.#defineOutput(scope, outputs.at(at), offsets.at(node), node)
     }
-    for (const { range: graph, path } of subgraphs) yield* this.#graph(graph, path, depth + 3)
+    for (const { range: graph, path, node } of subgraphs) {
+      this.#visited.set(scope.number, node)
+      yield* this.#graph(graph, path, depth + 3)
+    }
+    this.#visited.delete(scope.number)
+  }
+
+  /** Inputs and initializers of a subgraph may hide values of enclosing graphs; outputs of its nodes only those that nodes make later. */
+  #defineOutput(scope: Scope, name: number, offset: number, node: number): void {
+    const outer = this.#visited.size > 0 ? this.#definitions.definitionOf(name) : undefined
+    const enclosing = outer && this.#visited.get(outer.scope)
+    if (enclosing !== undefined && outer!.maker <= enclosing) {
+      const path = scope.pathOf(node)
+      const message = `${this.#quoted(name)}, output of ${path}, is a value of an enclosing graph already.`
+      this.#report.deviation('ERR_DUPLICATE', message, { path, offset })
+    }
+    this.#define(scope, name, offset, 'output of a node', node + 1)
   }
 
   /** Adds nodes to the scope and their subgraphs to the list. The functions inside serve all nodes, of which there are many. */
@@ -363,7 +398,8 @@ class GraphWalker {
       if (number !== ATTRIBUTE.g && number !== ATTRIBUTE.graphs) return undefined
       const path = `${scope.pathOf(scope.nodeCount - 1)}.attribute[${attribute}]`
       const field = number === ATTRIBUTE.g ? 'g' : `graphs[${count++}]`
-      subgraphs.push({ range: { start: from, end: to }, path: `${path}.${field}` })
+      const node = scope.nodeCount - 1
+      subgraphs.push({ range: { start: from, end: to }, path: `${path}.${field}`, node })
       return undefined
     })
   }
@@ -454,8 +490,8 @@ class GraphWalker {
     this.#report.deviation('ERR_GRAPH', message, place)
   }
 
-  #define(scope: Scope, name: number, offset: number, what: string): void {
-    if (!this.#definitions.define(scope, name)) this.#duplicate(scope, name, offset, what)
+  #define(scope: Scope, name: number, offset: number, what: string, maker = 0): void {
+    if (!this.#definitions.define(scope, name, maker)) this.#duplicate(scope, name, offset, what)
   }
 
   #duplicate({ path }: Scope, name: number, offset: number, what: string): void {
