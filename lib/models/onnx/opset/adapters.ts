@@ -177,6 +177,9 @@ function mayCopyExtents(shape: readonly Dimension[] | undefined, axis: number): 
   return shape.slice(first).some((extent) => typeof extent !== 'number' || extent === 0)
 }
 
+/** Before this version Resize needs its region, though only one mode reads it. */
+const FIRST_WITHOUT_REGION = 13
+
 /** Resize of version 10 samples as Upsample, by the corner of an element. */
 const resize: Adapter = (place) => {
   const { node } = place
@@ -186,7 +189,9 @@ const resize: Adapter = (place) => {
   if (isNearest && !values?.every((scale) => scale >= 1)) {
     return 'its scales are not constants of 1 and more, and version 10 does not define how it rounds'
   }
-  node.inputs = [input, '', scales]
+  const isNeeded = place.target < FIRST_WITHOUT_REGION
+  const region = isNeeded ? place.constant(`${node.outputs[0]}_region`, tensor(Float32Array.of())) : ''
+  node.inputs = [input, region, scales]
   node.setAttribute('coordinate_transformation_mode', { type: 'STRING', value: 'asymmetric' })
   if (isNearest) node.setAttribute('nearest_mode', { type: 'STRING', value: 'floor' })
   return undefined

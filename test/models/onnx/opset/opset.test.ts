@@ -306,7 +306,8 @@ describe('convertOpset', () => {
       [[1, 1, 2, 2]],
       [
         'z_scales = Constant <value: tensor = float[4] {1,1,2,3}> ()',
-        'z = Resize <mode: string = "linear", coordinate_transformation_mode: string = "asymmetric"> (a, "", z_scales)',
+        'z_region = Constant <value: tensor = float[0] {}> ()',
+        'z = Resize <mode: string = "linear", coordinate_transformation_mode: string = "asymmetric"> (a, z_region, z_scales)',
       ],
     ],
     [
