@@ -117,10 +117,10 @@ export function collectOpset(text: string, before: readonly Named<number>[] = []
   return [...before, { name: domain, value: Number(version) }]
 }
 
-/** A number from 1, the name of a symbolic dimension, or `?` for an unknown one. */
-export function parseBatch(text: string): Dimension {
+/** A number from 1, the name of a symbolic dimension, or `?` for an unknown one. In a list, because commander takes null for no value. */
+export function parseBatch(text: string): readonly [Dimension] {
   const [batch, ...others] = dimensionList('--set-batch')(text)
-  if (batch !== undefined && batch !== 0 && others.length === 0) return batch
+  if (batch !== undefined && batch !== 0 && others.length === 0) return [batch]
   throw wrongUse(`--set-batch is "${text}"; it must be a whole number from 1, a name or "?".`)
 }
 

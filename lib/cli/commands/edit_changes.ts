@@ -233,14 +233,15 @@ export class ModelChanges {
     for (const name of left) this.made.push(`constant ${name} describes a shape and was not filled`)
   }
 
-  #changeShapes({ setInput = [], setBatch: batch }: EditChoice): void {
+  #changeShapes({ setInput = [], setBatch: batches }: EditChoice): void {
     for (const { name, shape } of setInput) {
       this.#note(
         `input ${name} is [${shape.join(', ')}]`,
         tmfile.setInputShape(this.#model, name, shape as readonly number[]),
       )
     }
-    if (batch === undefined) return
+    if (!batches) return
+    const [batch] = batches
     if (typeof batch !== 'number')
       throw new TileworkError(
         'ERR_ARGUMENT',

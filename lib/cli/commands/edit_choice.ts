@@ -18,7 +18,7 @@ export interface EditChoice {
   readonly dequantize?: readonly string[]
   readonly quantize?: readonly Named<JsonObject>[]
   readonly setInput?: readonly InputShape[]
-  readonly setBatch?: Dimension
+  readonly setBatch?: readonly [Dimension]
   /** Of an ONNX model: nodes that do not fit the new shapes stay as they are. */
   readonly allowPartial?: boolean
   readonly rename?: readonly NewName[]

@@ -192,7 +192,7 @@ export class OnnxChanges {
   }
 
   /** All inputs at once: they may share a batch. */
-  #changeShapes({ setInput = [], setBatch: batch, allowPartial = false }: EditChoice): void {
+  #changeShapes({ setInput = [], setBatch: batches, allowPartial = false }: EditChoice): void {
     const options = { allowPartial }
     if (setInput.length > 0) {
       const shapes = Object.fromEntries(setInput.map(({ name, shape }) => [name, shape]))
@@ -200,7 +200,8 @@ export class OnnxChanges {
         this.made.push(`input ${name} is [${shape.map((dim) => dim ?? '?').join(', ')}]`)
       this.#note(setInputShape(this.#model, shapes, options))
     }
-    if (batch === undefined) return
+    if (!batches) return
+    const [batch] = batches
     this.made.push(`batch is ${batch ?? 'unknown'}`)
     this.#note(setBatch(this.#model, batch, options))
   }

@@ -17,13 +17,21 @@ export interface BatchSource {
   readonly standsFor: number | undefined
 }
 
+/** Versions that allow integers in Constant, have Expand, and take integers in Mul, Tile, Concat and the type of Cast. */
+const INTEGER_CONSTANTS = 9
+const EXPANDS = 8
+const INTEGERS = 6
+
 export class BatchEditor {
   readonly #source: BatchSource
   readonly #names: FreshNames
+  /** Version of the operator set of ONNX. */
+  readonly #opset: number
 
-  constructor(source: BatchSource, names: FreshNames) {
+  constructor(source: BatchSource, names: FreshNames, opset: number) {
     this.#source = source
     this.#names = names
+    this.#opset = opset
   }
 
   /** @returns false where an edit is not possible; the node may be changed in part then */
@@ -38,8 +46,7 @@ export class BatchEditor {
     }
     const { standsFor } = this.#source
     if (batchAt === undefined || standsFor === undefined) {
-      setInput(node, input, this.#storeList(scope, node, input, values))
-      return true
+      return this.#setStored(scope, node, input, values)
     }
     return this.#setComputed(scope, node, input, values, batchAt, standsFor)
   }
@@ -56,6 +63,7 @@ export class BatchEditor {
     const { graph, input: given } = this.#source
     const multiple = values[at]! / standsFor
     if (scope.ownerOf(given)?.graph !== graph || !Number.isInteger(multiple)) return false
+    if (this.#opset < INTEGERS) return false
     const take = (part: string): string => this.#names.take(`${given}_${part}`)
     const [shape, batch] = [take('shape'), take('batch')]
     const before = (opType: string, inputs: readonly string[], output: string, attributes = {}): string => {
@@ -80,22 +88,22 @@ export class BatchEditor {
     return true
   }
 
-  /** Gives a value that lacks the batch more rows: where it is made if it has equal rows, or by an Expand before the node. */
+  /**
+   * Gives a value that lacks the batch more rows: where it is made if it has equal rows, or by an Expand before the node. Tile does the
+   * same, as the dimension is 1.
+   */
   #widen(site: BatchSite, edit: WidenEdit): boolean {
     if (this.#refill(site, edit)) return true
     const { scope, node, view } = site
     const { input, axis, from, to } = edit
     const name = node.inputs[input]!
     const dims = view.dimsAfter(scope, name)
-    if (from !== 1 || !dims) return false
+    if (from !== 1 || !dims || this.#opset < INTEGERS) return false
     const expanded = this.#names.take(`${name}_batch`)
     const rows = dims.map((_, at) => (at === axis ? to : 1))
     const shape = this.#constant(scope.graph, node, `${name}_batch_shape`, rows)
-    const attributes = {}
-    const added = scope.graph.addNode(
-      { opType: 'Expand', inputs: [name, shape], outputs: [expanded], attributes },
-      indexOf(node),
-    )
+    const opType = this.#opset < EXPANDS ? 'Tile' : 'Expand'
+    const added = scope.graph.addNode({ opType, inputs: [name, shape], outputs: [expanded] }, indexOf(node))
     setInput(node, input, expanded)
     const { standsFor } = this.#source
     return standsFor === undefined || this.#setComputed(scope, added, 1, rows, axis, standsFor)
@@ -118,12 +126,11 @@ export class BatchEditor {
     const values = list.with(axis, to)
     const { standsFor } = this.#source
     if (standsFor !== undefined) return this.#setComputed(owner, producer, at, values, axis, standsFor)
-    setInput(producer, at, this.#storeList(owner, producer, at, values))
-    return true
+    return this.#setStored(owner, producer, at, values)
   }
 
-  /** A list that replaces an input of a node; an initializer that nothing else uses is changed. @returns its name */
-  #storeList(scope: Scope, node: Node, input: number, values: readonly number[]): string {
+  /** A list that replaces an input of a node; an initializer that nothing else uses is changed. */
+  #setStored(scope: Scope, node: Node, input: number, values: readonly number[]): boolean {
     const name = node.inputs[input] ?? ''
     const { graph } = scope
     const old = graph.hasInitializer(name) ? graph.initializer(name) : undefined
@@ -131,16 +138,29 @@ export class BatchEditor {
     if (old?.kind === 'dense' && isSole && DTYPES[old.dtype].kind === 'int') {
       const list = listOf(values)
       graph.setInitializer(name, old.dtype === 'int64' ? list : (cast(list, old.dtype) as DenseTensor))
-      return name
+      return true
     }
-    return this.#constant(graph, node, name, values)
+    if (this.#opset < INTEGERS) return false
+    setInput(node, input, this.#constant(graph, node, name, values))
+    return true
   }
 
   /** A new Constant before a node. */
   #constant(graph: Graph, node: Node, base: string, values: readonly number[]): string {
     const name = this.#names.take(base)
-    const value = { type: 'TENSOR', value: listOf(values) } as const
-    graph.addNode({ opType: 'Constant', outputs: [name], attributes: { value } }, indexOf(node))
+    const add = (output: string, value: DenseTensor): void => {
+      const attributes = { value: { type: 'TENSOR', value } } as const
+      graph.addNode({ opType: 'Constant', outputs: [output], attributes }, indexOf(node))
+    }
+    if (this.#opset >= INTEGER_CONSTANTS) {
+      add(name, listOf(values))
+      return name
+    }
+    // Doubles hold all numbers that a file may have for a dimension.
+    const doubles = this.#names.take(`${name}_double`)
+    add(doubles, tensorOf(Float64Array.from(values), { shape: [values.length] }))
+    const to = { type: 'INT', value: DTYPES.int64.onnx! } as const
+    graph.addNode({ opType: 'Cast', inputs: [doubles], outputs: [name], attributes: { to } }, indexOf(node))
     return name
   }
 }

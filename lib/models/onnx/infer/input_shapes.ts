@@ -220,7 +220,8 @@ interface Followed {
 function followBatch(model: OnnxModel, types: Types, dependent: ReadonlySet<string>): Followed {
   const { graph } = model
   const old = new Map([...types.keys()].map((name) => [name, graph.typeOf(name)]))
-  const editor = new BatchEditor(sourceOf(graph, types, old), new FreshNames(model))
+  const opset = Number(model.opsetImports.get('') ?? 1)
+  const editor = new BatchEditor(sourceOf(graph, types, old), new FreshNames(model), opset)
   // Declared types of what depends on the inputs, and of inner graphs, hold for the old shapes alone.
   const isOpen = (inner: Graph, name: string): boolean => inner !== graph || dependent.has(name)
   const before = inferModel(model, { isOpen, keepsStates: true })
