@@ -17,6 +17,7 @@ import { valueText } from '../../value_text.js'
 import { type RunTensor, RuntimeFailure, runModel } from '../onnxruntime/run_model.js'
 import { checkTensorRuntime, type TensorRuntime } from '../onnxruntime/session.js'
 import type { OpenOptions } from '../open.js'
+import { type Batches, batchAxis, batchesOf, joinedRuns, partsOf, withSamples } from './batches.js'
 import { type ComparedModel, openModel, type Side } from './compared_model.js'
 import { type End, type Ends, matchEnds, type OutputPair } from './ends.js'
 import { type Feeds, inDtypeOf, makeFeeds } from './feeds.js'
@@ -102,6 +103,8 @@ const OPTION_NAMES = [
  * Compares the outputs of two ONNX models on the same inputs, `a` being the reference. Each runs once, without graph optimization, one
  * after the other. A model that is a path is run as it is; of others a copy in the temporary folder is.
  *
+ * Models of other fixed batches get the same samples, in as many runs as each needs; of large batches the first samples are compared.
+ *
  * Outputs belong together by name, or else by position. Outputs that depend on operators that draw random numbers, and those that are no
  * tensors, are `not compared`.
  *
@@ -178,7 +181,9 @@ function refuse(message: string): never {
 
 async function compare(a: Side, b: Side, settings: Settings): Promise<OutputComparison> {
   const { given, tolerance, seed } = settings
-  const ends = matchEnds(a.model, b.model, { ...settings, given: new Set(given.keys()) })
+  const matched = matchEnds(a.model, b.model, { ...settings, given: new Set(given.keys()) })
+  const batches = batchesOf(matched.inputs, given)
+  const ends = batches ? { ...matched, inputs: withSamples(matched.inputs, batches) } : matched
   const omitted = omittedOutputs(a, b, ends)
   const wanted = ends.outputs.filter((pair) => pair.a && pair.b && !omitted.has(pair))
   let inputs: OutputComparison['inputs'] = []
@@ -188,12 +193,15 @@ async function compare(a: Side, b: Side, settings: Settings): Promise<OutputComp
   if (wanted.length > 0) {
     const names = wanted.map((pair) => pair.a!.name)
     for (const { inner } of ends.inputs) if (inner) names.push(inner.name)
-    const { feeds, results } = await runFirst(a, ends, names, settings)
+    const { feeds, results } = await runFirst(a, ends, names, batches, settings)
     inputs = feeds.inputs
-    const others = await runSecond(b, ends, feeds, results, wanted, settings)
+    const others = await runSecond(b, ends, { feeds, results, batches }, wanted, settings)
     for (const pair of wanted) {
-      const other = typeof others === 'string' ? others : others.get(pair.b!.name)!
-      outputs.set(pair, await comparedPair(results.get(pair.a!.name)!, other, settings))
+      const runs = {
+        a: results.map((result) => result.get(pair.a!.name)!),
+        b: typeof others === 'string' ? others : others.map((result) => result.get(pair.b!.name)!),
+      }
+      outputs.set(pair, await comparedRuns(runs, batches, settings))
     }
   }
   const compared = ends.outputs.map((pair) => ({ ...namesOf(pair), ...outputs.get(pair)! }))
@@ -233,9 +241,12 @@ function kindsOf(model: OnnxModel): (end: End | undefined) => ValueType['kind'] 
   }
 }
 
+/** Outputs by name, of each run. */
+type Results = readonly ReadonlyMap<string, RunTensor>[]
+
 interface FirstRun {
   readonly feeds: Feeds
-  readonly results: ReadonlyMap<string, RunTensor>
+  readonly results: Results
 }
 
 /** Runs `a`, with other default sizes until it takes them. */
@@ -243,14 +254,16 @@ async function runFirst(
   a: Side,
   ends: Ends,
   names: readonly string[],
+  batches: Batches | undefined,
   settings: Settings,
 ): Promise<FirstRun> {
   let failure: RuntimeFailure | undefined
   for (const defaults of DEFAULT_SIZES) {
     throwIfAborted(settings.signal)
-    const feeds = makeFeeds(a.model, ends.inputs, { ...settings, defaults })
+    const feeds = makeFeeds(a.model, ends.inputs, { ...settings, defaults, batches })
     try {
-      return { feeds, results: await run(a, feeds.a, names, settings) }
+      const parts = batches ? await partsOf(feeds.a, batches.a, batches) : [feeds.a]
+      return { feeds, results: await run(a, parts, names, settings) }
     } catch (error) {
       if (!(error instanceof RuntimeFailure)) throw error
       failure ??= error
@@ -265,19 +278,18 @@ async function runFirst(
 async function runSecond(
   b: Side,
   { inputs }: Ends,
-  feeds: Feeds,
-  results: FirstRun['results'],
+  { feeds, results, batches }: FirstRun & { readonly batches: Batches | undefined },
   wanted: readonly OutputPair[],
   settings: Settings,
-): Promise<string | ReadonlyMap<string, RunTensor>> {
+): Promise<string | Results> {
   throwIfAborted(settings.signal)
   const values = new Map(feeds.b)
   for (const pair of inputs)
-    if (pair.inner) values.set(pair.b!.name, inDtypeOf(pair.b!, results.get(pair.inner.name)!))
+    if (pair.inner) values.set(pair.b!.name, inDtypeOf(pair.b!, results[0]!.get(pair.inner.name)!))
   try {
     return await run(
       b,
-      values,
+      batches ? await partsOf(values, batches.b, batches) : [values],
       wanted.map((pair) => pair.b!.name),
       settings,
     )
@@ -287,13 +299,37 @@ async function runSecond(
   }
 }
 
-function run(
+async function run(
   { model, path }: Side,
-  values: ReadonlyMap<string, RunTensor>,
+  parts: readonly ReadonlyMap<string, RunTensor>[],
   names: readonly string[],
   { runtime, signal }: Settings,
-): Promise<ReadonlyMap<string, RunTensor>> {
-  return runModel(model, values, names, { runtime, signal, path, call: 'compareOutputs' })
+): Promise<Results> {
+  const results: ReadonlyMap<string, RunTensor>[] = []
+  for (const values of parts) {
+    throwIfAborted(signal)
+    results.push(await runModel(model, values, names, { runtime, signal, path, call: 'compareOutputs' }))
+  }
+  return results
+}
+
+/** Outputs of several runs are joined along the batch. */
+async function comparedRuns(
+  { a, b }: { readonly a: readonly RunTensor[]; readonly b: readonly RunTensor[] | string },
+  batches: Batches | undefined,
+  settings: Settings,
+): Promise<Omit<ComparedOutput, 'name' | 'original'>> {
+  const [first] = a as [RunTensor]
+  if (!batches || typeof b === 'string')
+    return comparedPair(first, typeof b === 'string' ? b : b[0]!, settings)
+  const axis = batchAxis(first.shape, b[0]!.shape, batches)
+  const count = axis === undefined ? 0 : (first.shape[axis]! / batches.a) * batches.compared
+  const wholes =
+    axis === undefined ? [] : [await joinedRuns(a, axis, count), await joinedRuns(b, axis, count)]
+  const [whole, other] = wholes
+  if (whole && other) return comparedPair(whole, other, settings)
+  if (first.shape.join() !== b[0]!.shape.join()) return comparedPair(first, b[0]!, settings)
+  return { status: 'not compared', reason: 'none of its dimensions is the batch, which differs' }
 }
 
 async function comparedPair(

@@ -7,6 +7,7 @@ import { cast } from '../../tensor/cast.js'
 import type { AnyTensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import type { RunTensor } from '../onnxruntime/run_model.js'
+import type { Batches } from './batches.js'
 import type { End, InputPair } from './ends.js'
 import { type DefaultSizes, InputSizes } from './input_sizes.js'
 import { inputValue } from './input_values.js'
@@ -17,6 +18,8 @@ export interface FeedOptions {
   readonly dims: ReadonlyMap<string, number>
   readonly seed: number
   readonly defaults: DefaultSizes
+  /** The batch of `a`, where its inputs have the samples of several runs. */
+  readonly batches: Batches | undefined
 }
 
 export interface FeedInput {
@@ -40,7 +43,7 @@ export interface Feeds {
  * tensors or that no value fits in both models; ERR_LIMIT
  */
 export function makeFeeds(model: OnnxModel, pairs: readonly InputPair[], options: FeedOptions): Feeds {
-  const { given, dims, seed, defaults } = options
+  const { given, dims, seed, defaults, batches } = options
   const outer = pairs.filter(({ inner }) => !inner)
   refuseUnknown(outer, given, dims)
   const sizes = new InputSizes(dims, defaults)
@@ -48,7 +51,7 @@ export function makeFeeds(model: OnnxModel, pairs: readonly InputPair[], options
     given.get(pair.a?.name ?? '') ?? given.get(pair.b?.name ?? '')
   for (const pair of outer) sizes.learn(pair, givenFor(pair))
   const shapes = new Map(outer.filter((pair) => !givenFor(pair)).map((pair) => [pair, sizes.shapeOf(pair)]))
-  const meanings = integerInputs(withShapes(model, shapes))
+  const meanings = integerInputs(withShapes(model, shapes, batches))
   const feeds = { a: new Map<string, RunTensor>(), b: new Map<string, RunTensor>() }
   const inputs = outer.map((pair): FeedInput => {
     const { name } = (pair.a ?? pair.b)!
@@ -104,10 +107,16 @@ function refuse(message: string): never {
 }
 
 /** A copy of the model whose inputs have the shapes with which it runs: sizes of what they index follow from them. */
-function withShapes(model: OnnxModel, shapes: ReadonlyMap<InputPair, readonly number[]>): OnnxModel {
+function withShapes(
+  model: OnnxModel,
+  shapes: ReadonlyMap<InputPair, readonly number[]>,
+  batches: Batches | undefined,
+): OnnxModel {
   const copy = model.copy()
   for (const [{ a }, shape] of shapes) {
-    if (a?.type.kind === 'tensor') copy.graph.setType(a.name, { ...a.type, shape })
+    if (a?.type.kind !== 'tensor') continue
+    const ofRun = batches?.inputs.has(a.name) ? shape.with(0, batches.a) : shape
+    copy.graph.setType(a.name, { ...a.type, shape: ofRun })
   }
   return copy
 }

@@ -51,13 +51,9 @@ export class InputSizes {
     const shapes = [shapeOf(a?.type), shapeOf(b?.type)].filter((shape) => shape !== undefined)
     const [one, other] = shapes
     if (one && other && !canBeEqual(one, other)) {
-      const isBatch = one[0] !== other[0] && canBeEqual(one.slice(1), other.slice(1))
-      const advice = isBatch
-        ? " Two fixed batches cannot be compared; a symbolic one can: setBatch('N')."
-        : ''
       throw new TileworkError(
         'ERR_UNSUPPORTED',
-        `Input ${valueText(b!.name)} is [${textOf(one)}] in a and [${textOf(other)}] in b: they take no equal inputs.${advice}`,
+        `Input ${valueText(b!.name)} is [${textOf(one)}] in a and [${textOf(other)}] in b: they take no equal inputs.`,
       )
     }
     for (const shape of shapes) {

@@ -149,19 +149,56 @@ describe('faults', () => {
     expect((await compare(tiny(5e-4), tiny(6e-4), { tolerance: 0.09 })).isWithin).toBe(false)
   })
 
-  it('of two fixed batches are refused with the way to compare them', async () => {
-    const batchOf = (size: number | string): OnnxModel =>
+  it('of two fixed batches are those of equal samples', async () => {
+    const batchOf = (size: number | string, w?: number[]): OnnxModel =>
+      OnnxModelOf(scaled(w), (graph) => {
+        for (const name of ['x', 'y', 'z'])
+          graph.setType(name, { kind: 'tensor', dtype: 'float32', shape: [size, 3] })
+      })
+    for (const [one, other, samples] of [
+      [1, 4, 4],
+      [4, 1, 4],
+      [2, 3, 6],
+      [1, 'N', 1],
+    ] as const) {
+      const found = await compare(batchOf(one), batchOf(other))
+      expect([found.isWithin, found.inputs[0]!.shape]).toEqual([true, [samples, 3]])
+      if (other !== 'N') expect(found.outputs[0]!.a!.shape).toEqual([samples, 3])
+    }
+    expect(statuses(await compare(batchOf(1), batchOf(4, [2, 3, 5])))).toEqual({ y: 'beyond', z: 'within' })
+    const given = tensor(Float32Array.from({ length: 24 }, Math.sin), { shape: [8, 3], name: 'x' })
+    expect((await compare(batchOf(2), batchOf(4), { inputs: [given] })).inputs[0]!.shape).toEqual([8, 3])
+    await expect(compare(batchOf(3), batchOf(4), { inputs: [given] })).rejects.toMatchObject({
+      code: 'ERR_ARGUMENT',
+      message:
+        'inputs has 8 samples of "x"; batches of 3 and 4 need a multiple of 12, the same for all inputs.',
+    })
+  })
+
+  it('of a large batch are those of its first samples', async () => {
+    const batchOf = (size: number): OnnxModel =>
       OnnxModelOf(scaled(), (graph) => {
         for (const name of ['x', 'y', 'z'])
           graph.setType(name, { kind: 'tensor', dtype: 'float32', shape: [size, 3] })
       })
-    await expect(compare(batchOf(1), batchOf(4))).rejects.toMatchObject({
-      code: 'ERR_UNSUPPORTED',
-      message: expect.stringMatching(
-        /\[1, 3\] in a and \[4, 3\] in b: .*a symbolic one can: setBatch\('N'\)/,
-      ),
-    })
-    expect((await compare(batchOf(1), batchOf('N'))).isWithin).toBe(true)
+    const { outputs, isWithin } = await compare(batchOf(1), batchOf(100))
+    expect([isWithin, outputs[0]!.b!.shape, fake.paths.length]).toEqual([true, [8, 3], 9])
+  })
+
+  it('of an output without the batch are not compared where batches differ', async () => {
+    const batchOf = (size: number): OnnxModel => {
+      const model = embedding()
+      model.graph.setType('ids', { kind: 'tensor', dtype: 'int64', shape: [size, 2] })
+      model.graph.addNode({ opType: 'Identity', inputs: ['table'], outputs: ['rows'] })
+      model.graph.addOutput('rows', float([5, 2]))
+      return model
+    }
+    const { outputs, isWithin } = await compare(batchOf(1), batchOf(2))
+    expect(outputs.map(({ status, reason }) => [status, reason])).toEqual([
+      ['within', undefined],
+      ['not compared', 'none of its dimensions is the batch, which differs'],
+    ])
+    expect(isWithin).toBe(true)
   })
 
   it('of a runtime that returns some outputs under other names are refused', async () => {
@@ -259,9 +296,15 @@ describe('inputs', () => {
       message: expect.stringContaining('dims has 2 for "batch", which is 4 in input "ids"'),
     })
     const other = OnnxModelOf(fixed, (graph) =>
-      graph.setType('ids', { kind: 'tensor', dtype: 'int64', shape: [3, 'sequence'] }),
+      graph.setType('ids', { kind: 'tensor', dtype: 'int64', shape: [4, 7] }),
     )
-    await expect(compare(fixed, other)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    const longer = OnnxModelOf(fixed, (graph) =>
+      graph.setType('ids', { kind: 'tensor', dtype: 'int64', shape: [4, 9] }),
+    )
+    await expect(compare(longer, other)).rejects.toMatchObject({
+      code: 'ERR_UNSUPPORTED',
+      message: 'Input "ids" is [4, 9] in a and [4, 7] in b: they take no equal inputs.',
+    })
   })
 
   it('follow sums of names', async () => {
