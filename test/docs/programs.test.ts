@@ -26,6 +26,8 @@ chmodSync(command, 0o755)
 const PATH = `${dirname(command)}:${dirname(process.execPath)}:${process.env.PATH}`
 
 const pages = documentationPages()
+/** Pages whose programs import sharp and onnxruntime-node. */
+const WITH_PEERS = ['README.md', 'docs/image-recipes.md']
 
 describe.each(pages.map((page) => [page.path, page] as const))('%s', (_, page) => {
   test('marks every block with a language', () => {
@@ -37,7 +39,7 @@ describe.each(pages.map((page) => [page.path, page] as const))('%s', (_, page) =
     test('runs from top to bottom', () => {
       const folder = join(work, page.path.replaceAll(/[/.]/g, '_'))
       mkdirSync(folder, { recursive: true })
-      if (page.path === 'README.md') addStandIns(folder)
+      if (WITH_PEERS.includes(page.path)) addStandIns(folder)
       for (const [at, step] of page.steps.entries()) runStep(page, folder, step, at)
     })
   }
@@ -51,7 +53,7 @@ test('TypeScript blocks, and JavaScript of the first pages, have the types that 
   expect(typeErrors(files)).toEqual([])
 })
 
-/** Packages of a reader that are not installed here: what README.md calls, with shapes checked and numbers kept. */
+/** Packages of a reader that are not installed here: what the pages call, with shapes checked. */
 function addStandIns(folder: string): void {
   for (const name of ['sharp', 'onnxruntime-node']) {
     const home = join(folder, 'node_modules', name)
