@@ -26,7 +26,10 @@ import { type Numbers, type Tables, tablesOf, tablesOfValues } from './tables.js
 const MAX_CONFIG_BYTES = 1_048_576
 
 export interface ImageProcessorOptions<Name extends DtypeName = DtypeName> {
-  /** Whose resize and rounding. Default `torchvision`, as transformers 5 chooses where torchvision is installed. */
+  /**
+   * Whose resize and rounding. Default `torchvision`, as transformers 5 chooses where torchvision is installed; for the name
+   * `torchvision` `pil`, as its presets are called with Pillow's images.
+   */
   readonly backend?: ProcessorBackend
   /** An unknown field of the configuration is an error, not a warning. Default false. */
   readonly strict?: boolean
@@ -68,7 +71,8 @@ const OPTIONS = ['backend', 'strict', 'dtype', 'layout', 'size', 'resizeSize'] a
 
 /**
  * An image processor from a `preprocessor_config.json` of Hugging Face, or by the name of a convention: `yolo` (letterbox, pixels
- * divided by 255) and `torchvision` (the preset of its classification models).
+ * divided by 255) and `torchvision` (the preset of its classification models: with `pil` as of a Pillow image, with `torchvision`
+ * as the same steps of `transforms.v2` of a uint8 tensor).
  *
  * @param config - the parsed object, a path, a URL, or a name
  * @returns a function from pixels to tensors
@@ -84,12 +88,15 @@ export async function imageProcessor(
   const preset = typeof config === 'string' ? presetOf(config, asked) : undefined
   if (preset) return processorOf(preset.rules, preset.frameOf, asked, preset)
   const parsed = typeof config === 'string' || isInstance(config, URL) ? await readFile(config) : config
-  const read = readInput('The configuration', () => readConfig(fieldsOf(parsed), asked.backend, asked.warn))
+  const read = readInput('The configuration', () =>
+    readConfig(fieldsOf(parsed), asked.backend ?? 'torchvision', asked.warn),
+  )
   return processorOf(read, (name, from) => frameOf(read, name, from), asked, read)
 }
 
 interface AskedProcessor {
-  readonly backend: ProcessorBackend
+  /** Undefined: the default. */
+  readonly backend: ProcessorBackend | undefined
   readonly warn: (message: string) => void
   readonly dtype: Numbers['dtype'] | undefined
   readonly isPlanar: boolean
@@ -98,13 +105,14 @@ interface AskedProcessor {
 }
 
 function readOptions(options: ImageProcessorOptions): AskedProcessor {
-  const { backend = 'torchvision', strict = false, dtype, layout, size, resizeSize } = options
+  const { backend, strict = false, dtype, layout, size, resizeSize } = options
   const warn = (message: string): void => {
     if (strict) throw new TileworkError('ERR_ARGUMENT', message)
     process.emitWarning(message, { code: 'TILEWORK_IMAGE_PROCESSOR' })
   }
   return {
-    backend: checkOneOf(backend, 'backend', ['torchvision', 'pil']),
+    backend:
+      backend === undefined ? undefined : checkOneOf(backend, 'backend', ['torchvision', 'pil'] as const),
     warn,
     dtype: dtype === undefined ? undefined : checkDtype(dtype),
     isPlanar: readPlaces(layout === undefined ? {} : { layout }).isPlanar,

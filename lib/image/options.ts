@@ -8,6 +8,7 @@ import {
   Frame,
   type LetterboxRules,
   letterboxFrame,
+  longestEdge,
   type Size,
   shortestAndLongest,
   shortestEdge,
@@ -43,8 +44,8 @@ const FILTERS: Readonly<Record<ImageReference, readonly ResizeFilter[]>> = {
 
 /**
  * The size after the resize, in one of these forms: `width` and `height`; `shortestEdge`, the other side in proportion, with
- * `longestEdge` as its limit; `maxWidth` and `maxHeight`, as large as fits in proportion. Proportions are rounded as Hugging
- * Face processors round them.
+ * `longestEdge` as its limit; `longestEdge` alone; `maxWidth` and `maxHeight`, as large as fits in proportion. Proportions are
+ * rounded as Hugging Face processors round them.
  */
 export interface ImageResizeOptions {
   readonly width?: number
@@ -239,6 +240,7 @@ function sizeRule(sizes: Partial<Record<(typeof SIZE_OPTIONS)[number], number>>)
   const count = Object.keys(sizes).length
   if (count === 2 && width !== undefined && height !== undefined) return () => ({ width, height })
   if (count === 1 && edge !== undefined) return (from) => shortestEdge(from, edge)
+  if (count === 1 && limit !== undefined) return (from) => longestEdge(from, limit)
   if (count === 2 && edge !== undefined && limit !== undefined) {
     return (from) => shortestAndLongest(from, edge, limit)
   }
@@ -246,7 +248,7 @@ function sizeRule(sizes: Partial<Record<(typeof SIZE_OPTIONS)[number], number>>)
     return (from) => within(from, { width: maxWidth, height: maxHeight })
   }
   const found = count === 0 ? 'no size' : Object.keys(sizes).join(' and ')
-  const message = `resize has ${found}; it takes width and height, shortestEdge, shortestEdge and longestEdge, or maxWidth and maxHeight.`
+  const message = `resize has ${found}; it takes width and height, shortestEdge, longestEdge or both, or maxWidth and maxHeight.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 

@@ -10,7 +10,7 @@ interface Preset extends PixelRules {
 }
 
 interface AskedPreset {
-  readonly backend: ProcessorBackend
+  readonly backend: ProcessorBackend | undefined
   readonly size: number | undefined
   readonly resizeSize: number | undefined
 }
@@ -38,8 +38,11 @@ function yolo({ size = 640 }: AskedPreset): Preset {
   }
 }
 
-/** `torchvision.transforms._presets.ImageClassification`, of Pillow images with the backend `pil`, else of tensors. */
-function torchvision({ size = 224, resizeSize = 256, backend }: AskedPreset): Preset {
+/**
+ * `torchvision.transforms._presets.ImageClassification` of Pillow images; with the backend `torchvision` its steps of
+ * `transforms.v2`. Of tensors the preset itself resizes in float32, which is neither.
+ */
+function torchvision({ size = 224, resizeSize = 256, backend = 'pil' }: AskedPreset): Preset {
   return {
     like: backend === 'pil' ? 'pillow' : 'torchvision',
     filter: 'bilinear',
@@ -48,7 +51,8 @@ function torchvision({ size = 224, resizeSize = 256, backend }: AskedPreset): Pr
     border: 0,
     rules: {
       backend: 'pil',
-      rescale: 1 / 255,
+      // A division by 255 of Pillow's bytes; transforms.v2 multiplies in float32.
+      rescale: backend === 'pil' ? 1 / 255 : Math.fround(1 / 255),
       normal: { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] },
     },
     frameOf: (name, from) => {

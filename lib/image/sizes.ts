@@ -31,6 +31,12 @@ export function shortestEdge({ width, height }: Size, edge: number): Size {
   return width <= height ? { width: edge, height: longer } : { width: longer, height: edge }
 }
 
+/** The long side becomes `edge`. */
+export function longestEdge({ width, height }: Size, edge: number): Size {
+  const shorter = cut((edge * Math.min(width, height)) / Math.max(width, height))
+  return width >= height ? { width: edge, height: shorter } : { width: shorter, height: edge }
+}
+
 /**
  * The short side becomes `edge`, or less so that the long side is at most `limit`. The long side comes from the unrounded
  * short one.

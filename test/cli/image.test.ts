@@ -52,6 +52,17 @@ describe('tilework image', () => {
     expect((await written()).bytes).toEqual(await expected().bytes())
   })
 
+  it.each([
+    ['longest=40', [1, 3, 33, 40]],
+    ['shortest=25', [1, 3, 25, 30]],
+    ['shortest=45,longest=48', [1, 3, 40, 48]],
+    ['max=30x40', [1, 3, 25, 30]],
+    ['30×20', [1, 3, 20, 30]],
+  ])('resizes to %s', async (size, shape) => {
+    const { code } = await runCli(['image', NPY, '--resize', size, '-o', OUT])
+    expect([code, (await written()).shape]).toEqual([0, shape])
+  })
+
   it('makes a batch by a configuration', async () => {
     const config = inFolder('preprocessor_config.json')
     writeFileSync(
@@ -72,7 +83,7 @@ describe('tilework image', () => {
   it.each([
     [[RAW], 'photo.raw holds raw samples; --input-size WxH says its size'],
     [[NPY, '--crop', '3x'], '--crop is "3x"; it must be a size such as 640x480'],
-    [[NPY, '--resize', 'longest=3'], '--resize is "longest=3"; it must be a size such as 640x480'],
+    [[NPY, '--resize', 'longest=3x'], '--resize is "longest=3x"; it must be a size such as 640x480'],
     [[NPY, '--filter', 'bicubic'], '--filter and --like belong to --resize or --letterbox'],
     [[NPY, '--processor', 'yolo', '--zero-point', '1'], '--zero-point and --processor do not go together'],
     [[NPY, '--mean', '1,,2'], '--mean is "1,,2"; it must be numbers separated by commas'],

@@ -130,6 +130,20 @@ describe('a resized image', () => {
     ).toBe(true)
   })
 
+  it.each([
+    [{ longestEdge: 20 }, [20, 15]],
+    [{ shortestEdge: 20 }, [26, 20]],
+    [{ shortestEdge: 20, longestEdge: 24 }, [24, 18]],
+    [{ maxWidth: 20, maxHeight: 12 }, [16, 12]],
+  ])('has the size that %j means', (resize, [width, height]) => {
+    const info = { width: 40, height: 30, channels: 1 }
+    const image = { data: photo(40, 30, 1), info }
+    expect(imageToTensor(image, { resize }).shape).toEqual([1, 1, height, width])
+    const turned = { data: photo(40, 30, 1), info: { ...info, width: 30, height: 40 } }
+    const limits = 'maxWidth' in resize ? { maxWidth: 12, maxHeight: 20 } : resize
+    expect(imageToTensor(turned, { resize: limits }).shape).toEqual([1, 1, width, height])
+  })
+
   it('takes images of different sizes in one batch, and refuses results of different sizes', async () => {
     const images = [
       { data: photo(40, 30, 3), info: { width: 40, height: 30, channels: 3 } },
@@ -231,6 +245,21 @@ describe('wrong and hostile options', () => {
     expect(() => processor(column)).toThrow(TileworkError)
   })
 
+  it('warns once of a mean for pixels from 0 to 1, with the factor of the samples', async () => {
+    const warned: string[] = []
+    const listen = (warning: Error & { code?: string }): void => {
+      if (warning.code === 'TILEWORK_IMAGE_MEAN') warned.push(warning.message)
+    }
+    process.on('warning', listen)
+    imageToTensor(image, { mean: 0.5 })
+    imageToTensor(image, { mean: [0.485, 0.456, 0.406] })
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('warning', listen)
+    expect(warned).toEqual([
+      'imageToTensor: mean 0.5 is below 1, but pixels are 0 to 255. For the numbers of torchvision multiply mean and std by 255.',
+    ])
+  })
+
   it('computes nothing of pixels that were transferred, and says so', async () => {
     const data = new Uint8Array(36)
     const input = imageToTensor({ data, info }, { resize: { width: 2, height: 2 } })
@@ -256,6 +285,20 @@ describe('imageProcessor', () => {
   ])('refuses %j', async (wrong, text) => {
     await expect(imageProcessor(wrong, { strict: true })).rejects.toThrow(text)
     await expect(imageProcessor(wrong, { strict: true })).rejects.toBeInstanceOf(TileworkError)
+  })
+
+  it('takes the preset of torchvision as of Pillow images unless asked for tensors', async () => {
+    const image = { data: photo(40, 30, 3), info: { width: 40, height: 30, channels: 3 } }
+    const size = { size: 20, resizeSize: 24 }
+    const [usual, pil, tensors] = await Promise.all(
+      [{}, { backend: 'pil' }, { backend: 'torchvision' }].map(async (options) =>
+        (await imageProcessor('torchvision', { ...size, ...options } as never))(
+          image,
+        ).pixel_values.toTypedArray(),
+      ),
+    )
+    expect(usual).toEqual(pil)
+    expect(usual).not.toEqual(tensors)
   })
 
   it('refuses a mask of more than 2 GiB', async () => {

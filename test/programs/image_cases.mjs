@@ -79,6 +79,17 @@ function run(tilework, given) {
       const { points, shape } = boxesOf(tilework, given)
       return { dtype: 'float64', shape, bytes: points }
     }
+    case 'preset': {
+      const { name, size: side, resizeSize, backend } = given
+      const options = {
+        ...(side && { size: side }),
+        ...(resizeSize && { resizeSize }),
+        ...(backend && { backend }),
+      }
+      return tilework
+        .imageProcessor(name, options)
+        .then((processor) => processor({ data: pixelsOf(input), info: input }).pixel_values)
+    }
     default:
       return tilework
         .imageProcessor(given.config, { backend: given.backend })

@@ -55,8 +55,10 @@ for (const [what, { cases, refused, different, largest }] of [...counts].sort())
   )
 if ([...counts.values()].some(({ different }) => different > 0)) process.exitCode = 1
 
-function countOf({ peer, op, like, filter, layout, backend }) {
-  const what = [like ?? peer, op, filter ?? layout ?? backend].filter((word) => word !== undefined).join(' ')
+function countOf({ peer, op, like, filter, layout, backend, name }) {
+  const what = [like ?? peer, op, name, filter ?? layout ?? backend]
+    .filter((word) => word !== undefined)
+    .join(' ')
   const count = counts.get(what) ?? { cases: 0, refused: 0, different: 0, largest: 0 }
   counts.set(what, count)
   return count

@@ -78,7 +78,7 @@ Examples:
 
 Inputs: raw samples, which need --input-size; .npy of uint8 or uint16 [height, width, channels]; "-" for raw
 samples from standard input; with sharp installed any image file that sharp decodes.
---resize takes WIDTHxHEIGHT, shortest=N, shortest=N,longest=N or max=WIDTHxHEIGHT. Proportions and bytes are those of
+--resize takes WIDTHxHEIGHT, shortest=N, longest=N, shortest=N,longest=N or max=WIDTHxHEIGHT. Proportions and bytes are those of
 the library that --like names: pillow, pillow12, torchvision or opencv.`
 
 export function addImage(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
@@ -105,7 +105,7 @@ export function addImage(program: Command, terminal: Terminal, finish: (code: Ex
     .option('--layout <name>', 'nchw (default) or nhwc')
     .option('--order <name>', 'rgb (default) or bgr')
     .option('--processor <config>', 'a preprocessor_config.json, yolo or torchvision')
-    .option('--backend <name>', 'of --processor: torchvision (default) or pil')
+    .option('--backend <name>', 'of --processor: torchvision or pil')
     .option('--strict', 'unknown fields of --processor are errors')
     .addOption(noClobberOption())
     .addOption(replaceGraphOption())
@@ -272,6 +272,8 @@ function resizeSize(text: string): ImageResizeOptions {
   if (edge !== undefined) {
     return { shortestEdge: Number(edge), ...(limit !== undefined && { longestEdge: Number(limit) }) }
   }
+  const [, longest] = /^longest=(\d{1,9})$/.exec(text) ?? []
+  if (longest !== undefined) return { longestEdge: Number(longest) }
   const isMost = text.startsWith('max=')
   const { width, height } = size('--resize')(isMost ? text.slice('max='.length) : text)
   return isMost ? { maxWidth: width, maxHeight: height } : { width, height }

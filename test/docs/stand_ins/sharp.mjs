@@ -19,6 +19,7 @@ export default function sharp(input, options) {
       return image
     },
     toBuffer: async ({ resolveWithObject }) => (resolveWithObject ? PICTURE : PICTURE.data),
+    pipe: (stream) => stream.write(PICTURE.data),
     toFile: async () => {
       if (drawing !== undefined) {
         assert.equal(drawing.split('<rect').length, 2)

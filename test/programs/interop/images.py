@@ -110,6 +110,8 @@ class OpenCV:
         self.cv2 = cv2
 
     def case(self, rng, seed, most):
+        if rng.random() < 0.2:
+            return self.letterbox_case(rng, seed, most)
         if rng.random() < 0.15:
             i = given(rng, seed, max(most // 2, 1), 3)
             return {"op": "yuv", "input": i | {"height": 2 * i["height"], "width": 2 * i["width"]}, "layout": rng.choice(["nv12", "nv21", "i420", "yv12"])}
@@ -124,8 +126,40 @@ class OpenCV:
             i |= {side: max(i[side], case[side]) for side in ("height", "width")}
         return case
 
+    def letterbox_case(self, rng, seed, most):
+        i = given(rng, seed, most, 3)
+        if rng.random() < 0.3:
+            return {"op": "preset", "name": "yolo", "size": side(rng, min(most, 640)), "input": i}
+        flag = lambda: rng.random() < 0.5
+        rules = {"center": flag(), "scaleup": flag(), "auto": flag(), "stride": rng.choice([32, 32, 14, 7])}
+        return {"op": "letterbox", "input": i | {"channels": rng.choice([1, 3, 4])}, "height": side(rng, most), "width": side(rng, most)} | rules
+
+    def letterbox(self, image, case):
+        """The steps of ultralytics' LetterBox, with OpenCV's resize and border."""
+        h, w = image.shape[:2]
+        ratio = min(case["height"] / h, case["width"] / w)
+        if not case["scaleup"]:
+            ratio = min(ratio, 1.0)
+        inner = max(round(w * ratio), 1), max(round(h * ratio), 1)
+        spare = [case["width"] - inner[0], case["height"] - inner[1]]
+        if case["auto"]:
+            spare = [each % case["stride"] for each in spare]
+        if case["center"]:
+            spare = [each / 2 for each in spare]
+        before = [max(round(each - 0.1), 0) if case["center"] else 0 for each in spare]
+        after = [round(each + 0.1) for each in spare]
+        if (w, h) != inner:
+            image = self.cv2.resize(image, inner, interpolation=self.cv2.INTER_LINEAR)
+        made = self.cv2.copyMakeBorder(image, before[1], after[1], before[0], after[0], self.cv2.BORDER_CONSTANT, value=(114,) * 4)
+        return made.reshape(*made.shape[:2], case["input"]["channels"])
+
     def run(self, case):
         i, cv2 = case["input"], self.cv2
+        if case["op"] == "letterbox":
+            return self.letterbox(source(case), case)
+        if case["op"] == "preset":
+            square = {"height": case["size"], "width": case["size"], "center": True, "scaleup": True, "auto": False}
+            return self.letterbox(source(case), case | square).transpose(2, 0, 1).astype(np.float32) / np.float32(255)
         if case["op"] == "yuv":
             array = pixels(i["seed"], i["height"] * 3 // 2, i["width"], 1, i["kind"])
             return cv2.cvtColor(array.reshape(i["height"] * 3 // 2, i["width"]), getattr(cv2, "COLOR_YUV2RGB_" + case["layout"].upper()))
@@ -140,16 +174,31 @@ class Torchvision:
         from torchvision.transforms import InterpolationMode as mode
         from torchvision.transforms.v2 import functional
 
+        from torchvision.transforms._presets import ImageClassification
+
         torch.set_num_threads(1)
-        self.torch, self.resize = torch, functional.resize
+        self.torch, self.v2, self.resize, self.preset = torch, functional, functional.resize, ImageClassification
         self.filters = {"bilinear": mode.BILINEAR, "bicubic": mode.BICUBIC, "lanczos": mode.LANCZOS, "nearest": mode.NEAREST_EXACT}
 
     def case(self, rng, seed, most):
         case = {"op": "torch", "input": given(rng, seed, most, rng.choice([1, 3, 4])), "height": side(rng, most), "width": side(rng, most), "filter": rng.choice(list(self.filters))}
+        if rng.random() < 0.1:
+            sizes = {"size": rng.randint(8, 160), "resizeSize": rng.randint(8, 160)}
+            i = case["input"] | {"channels": 3, "height": rng.randint(20, 220), "width": rng.randint(20, 220)}
+            return {"op": "preset", "name": "torchvision", "input": i} | sizes | rng.choice([{}, {"backend": "pil"}, {"backend": "torchvision"}])
         # One pixel of several channels ends in an internal assertion of torch 2.15 (UpSampleKernelAVXAntialias.h:269).
         return case | {"width": 2} if case["height"] == case["width"] == 1 else case
 
     def run(self, case):
+        if case["op"] == "preset":
+            from PIL import Image
+
+            if case.get("backend") != "torchvision":
+                return self.preset(crop_size=case["size"], resize_size=case["resizeSize"])(Image.fromarray(source(case))).numpy()
+            # The preset itself resizes tensors in float32; its steps in transforms.v2 keep bytes.
+            image = self.torch.from_numpy(source(case)).permute(2, 0, 1).contiguous()
+            image = self.v2.center_crop(self.resize(image, [case["resizeSize"]], antialias=True), [case["size"]] * 2)
+            return self.v2.normalize(self.v2.to_dtype(image, self.torch.float32, scale=True), [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]).numpy()
         planes = self.torch.from_numpy(source(case)).permute(2, 0, 1).contiguous()
         sizes = (case["height"], case["width"])
         return self.resize(planes, sizes, interpolation=self.filters[case["filter"]], antialias=True).permute(1, 2, 0).numpy()
