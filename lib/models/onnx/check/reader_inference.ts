@@ -27,6 +27,16 @@ const isOpenRecurrent = ({ since, node }: Output): boolean =>
   node.int('hidden_size', 1) <= 0 ||
   !/^(forward|reverse|bidirectional)$/.test(node.text('direction') ?? 'forward')
 
+/** Operators of `ai.onnx.ml` of which readers infer types alone. */
+const TYPED_ALONE = [
+  'CastMap',
+  'DictVectorizer',
+  'FeatureVectorizer',
+  'LinearRegressor',
+  'SVMClassifier',
+  'SVMRegressor',
+]
+
 /** Outputs whose shapes readers do not infer, by operator. */
 const NOT_INFERRED: Readonly<Record<string, (output: Output) => boolean>> = {
   ArrayFeatureExtractor: () => true,
@@ -53,6 +63,9 @@ const NOT_INFERRED: Readonly<Record<string, (output: Output) => boolean>> = {
   Resize: dependsOnData,
   Split: dependsOnData,
   TopK: dependsOnData,
+  TreeEnsembleClassifier: ({ since }) => since !== 3,
+  TreeEnsembleRegressor: ({ since }) => since !== 3,
+  ...Object.fromEntries(TYPED_ALONE.map((name) => [name, () => true])),
   ...Object.fromEntries(
     'L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare'
       .split(' ')

@@ -6,9 +6,20 @@ import type { ValueType } from '../document/types.js'
 import { axisOf, commonDims, dimsOf, isKnown } from '../evaluate/dims.js'
 import type { NodeView } from './node_view.js'
 
-/** The type of output 0 of an operator of sequences or optional values; undefined for others. */
+/** The type of output 0 of an operator of sequences, maps or optional values; undefined for others. */
 export function containerTypeOf(node: NodeView): ValueType | undefined {
+  if (node.domain === 'ai.onnx.ml' && node.opType === 'ZipMap') return zipMap(node)
   return node.domain === '' ? ownEntry(RULES, node.opType)?.(node) : undefined
+}
+
+/** A map from labels to numbers for each row. */
+function zipMap(node: NodeView): ValueType | undefined {
+  const [strings, integers] = ['classlabels_strings', 'classlabels_int64s'].map((name) =>
+    node.attribute(name),
+  )
+  if (!strings === !integers) return undefined
+  const value = { kind: 'tensor', dtype: 'float32', shape: [] } as const
+  return sequenceOf({ kind: 'map', key: strings ? 'string' : 'int64', value })
 }
 
 const RULES: Readonly<Record<string, (node: NodeView) => ValueType | undefined>> = {

@@ -17,6 +17,67 @@ import type { NodeView } from './node_view.js'
 
 type Shapes = readonly (Dims | undefined)[]
 
+/** The rows of a matrix; a list is one row. */
+function rowsOf(node: NodeView): Dim | undefined {
+  const dims = node.dims(0)
+  if (dims?.length === 1) return 1
+  return dims?.length === 2 ? dims[0]! : undefined
+}
+
+/** The length of the longer of two lists, of which a node has one. */
+function lengthOf(node: NodeView, one: string, other: string): number {
+  const [first, second] = [one, other].map((name) => {
+    const list = node.attribute(name)?.value
+    return Array.isArray(list) ? list.length : 0
+  }) as [number, number]
+  return Math.max(first, second)
+}
+
+/** A row of numbers for each row. */
+const rowOf =
+  (width: (node: NodeView) => Dim): ((node: NodeView) => Shapes) =>
+  (node) => {
+    const rows = rowsOf(node)
+    return rows === undefined ? [] : [[rows, width(node)]]
+  }
+
+/** A label and a row of scores for each row. */
+const classified =
+  (width: (node: NodeView) => Dim): ((node: NodeView) => Shapes) =>
+  (node) => {
+    const rows = rowsOf(node)
+    return rows === undefined ? [] : [[rows], [rows, width(node)]]
+  }
+
+/** Operators of `ai.onnx.ml`. */
+const CLASSIC: Readonly<Record<string, (node: NodeView) => Shapes>> = {
+  CastMap: () => [[1, null]],
+  DictVectorizer: (node) => [[1, lengthOf(node, 'string_vocabulary', 'int64_vocabulary')]],
+  FeatureVectorizer: (node) => {
+    const widths = node.ints('inputdimensions')
+    const isWhole = widths?.length === node.inputs.length
+    return rowOf(() => (isWhole ? extent(widths.reduce((sum, width) => sum + width, 0)) : null))(node)
+  },
+  LinearClassifier: classified((node) =>
+    Math.max(1, lengthOf(node, 'classlabels_strings', 'classlabels_ints')),
+  ),
+  LinearRegressor: rowOf((node) => extent(node.int('targets', 1))),
+  OneHotEncoder: (node) => {
+    const count = lengthOf(node, 'cats_strings', 'cats_int64s')
+    return [node.dims(0) && [...node.dims(0)!, count]]
+  },
+  SVMClassifier: classified(() => null),
+  SVMRegressor: rowOf(() => 1),
+  TreeEnsembleClassifier: (node) => {
+    if (node.dims(0)?.length !== 2) return []
+    return classified(() => lengthOf(node, 'classlabels_strings', 'classlabels_int64s'))(node)
+  },
+  TreeEnsembleRegressor: (node) => {
+    const dims = node.dims(0)
+    return [dims?.length === 2 ? [dims[0]!, node.int('n_targets') ?? null] : undefined]
+  },
+}
+
 export const RARER_SHAPES: Readonly<Record<string, (node: NodeView) => Shapes>> = {
   CausalConvWithState: causalConvolution,
   LinearAttention: linearAttention,
@@ -54,6 +115,7 @@ export const RARER_SHAPES: Readonly<Record<string, (node: NodeView) => Shapes>> 
         : undefined,
     ]
   },
+  ...CLASSIC,
   Adam: optimized,
   Adagrad: optimized,
   Momentum: optimized,

@@ -156,6 +156,12 @@ const VALUE_LISTS = [
   ['values_floats', 'float32'],
 ] as const
 
+const CAST_MAP_TYPES: Readonly<Record<string, Dtype>> = {
+  TO_FLOAT: 'float32',
+  TO_INT64: 'int64',
+  TO_STRING: 'string',
+}
+
 /** Operators of `ai.onnx.ml`: strings and numbers by the attribute that lists the labels or values. */
 const CLASSIC: Readonly<Record<string, DtypeRule>> = {
   LabelEncoder: (node) => {
@@ -168,6 +174,11 @@ const CLASSIC: Readonly<Record<string, DtypeRule>> = {
   },
   CategoryMapper: (node) =>
     node.dtype(0) === 'string' ? 'int64' : node.dtype(0) === 'int64' ? 'string' : undefined,
+  CastMap: (node) => ownEntry(CAST_MAP_TYPES, node.text('cast_to') ?? 'TO_FLOAT'),
+  DictVectorizer: (node) => {
+    const type = node.type(0)
+    return type?.kind === 'map' && type.value.kind === 'tensor' ? type.value.dtype : undefined
+  },
   LinearClassifier: (node) => labelDtype(node, 'classlabels_strings'),
   SVMClassifier: (node) => labelDtype(node, 'classlabels_strings'),
   TreeEnsembleClassifier: (node) => labelDtype(node, 'classlabels_strings'),

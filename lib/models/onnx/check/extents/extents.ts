@@ -3,6 +3,7 @@
 import { ownEntry } from '../../../../own_entry.js'
 import type { NodeView } from '../../infer/node_view.js'
 import type { Schema } from '../../schemas/schemas.js'
+import { CLASSIC_RULES } from './classic.js'
 import { CONTROL_RULES } from './control.js'
 import { LINEAR_RULES } from './linear.js'
 import { MOVEMENT_RULES } from './movement.js'
@@ -14,6 +15,7 @@ import { WINDOW_RULES } from './windows.js'
 
 const TABLES: readonly Readonly<Record<string, ExtentRule>>[] = [
   TYPE_RULES,
+  CLASSIC_RULES,
   CONTROL_RULES,
   LINEAR_RULES,
   MOVEMENT_RULES,

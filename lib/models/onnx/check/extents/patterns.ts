@@ -26,11 +26,16 @@ const PATTERNS: Readonly<Record<string, string>> = {
   RoiAlign: '.... R4 R',
   TensorScatter: 'B+ * B',
   TreeEnsemble: '..',
+  TreeEnsembleClassifier: '..',
   TreeEnsembleRegressor: '..',
   Trilu: '+..',
 }
 /** Of operators whose inputs had other ranks before a version: the version from which on the pattern holds. */
-const SINCE: Readonly<Record<string, number>> = { Dropout: 12 }
+const SINCE: Readonly<Record<string, number>> = {
+  Dropout: 12,
+  TreeEnsembleClassifier: 3,
+  TreeEnsembleRegressor: 3,
+}
 /** The version from which on readers compare dimensions, of those that compared ranks alone before. */
 const DIMS_SINCE: Readonly<Record<string, number>> = { MaxRoiPool: 22, RoiAlign: 22 }
 
