@@ -21,6 +21,7 @@ export {
 } from '../../formats/onnx/tensor/tensor_proto.js'
 export type { OnnxWriteOptions } from '../../formats/onnx/write.js'
 export { extract } from './compose/extract.js'
+export { withBodiesOf } from './compose/open_bodies.js'
 export { mergeModels } from './compose/merge.js'
 export type { MergeOptions } from './compose/merge_options.js'
 export { expandOutputDims } from './compose/output_dims.js'

@@ -9,7 +9,7 @@ import { checkFlag, checkOptions, readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
-import { inferTypes, type OnnxModel, randomValues, type ValueType } from '../../models/onnx/index.js'
+import { inferTypes, type OnnxModel, randomValues, type ValueType, withBodiesOf } from '../../models/onnx/index.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
 import type { AnyTensor } from '../../tensor/tensor.js'
 import type { ValueDifferences } from '../../tensor/value_differences.js'
@@ -124,13 +124,21 @@ export async function compareOutputs(
   try {
     const second = await openModel(b, 'b', settings.open)
     try {
-      return await compare(first, second, settings)
+      return await compare(settings.isPart ? withInnerEnds(first, second, settings) : first, second, settings)
     } finally {
       second.close()
     }
   } finally {
     first.close()
   }
+}
+
+/** `a` with the values in its main graph that are inputs or outputs of `b`, and inside a branch or a body of `a`. */
+function withInnerEnds(a: Side, { model: { graph } }: Side, { renamed }: Settings): Side {
+  const back = new Map([...renamed].map(([from, to]) => [to, from]))
+  const names = [...graph.inputNames, ...graph.outputNames].map((name) => back.get(name) ?? name)
+  const model = withBodiesOf(a.model, names)
+  return model === a.model ? a : { ...a, model, path: undefined }
 }
 
 interface Settings {

@@ -26,23 +26,43 @@ import { readValueType, writeValueType } from '../document/value_type.js'
 import { removeUncalledFunctions } from '../edit/function_edits.js'
 import { annotatedNames, removeInitializers } from '../edit/graph_passes.js'
 import { inferTypes } from '../infer/infer.js'
+import { withBodiesOf } from './open_bodies.js'
 
 /**
- * A model of the nodes of the main graph between the given inputs and outputs, with the initializers, types and functions
+ * A model of the nodes between the given inputs and outputs, with the initializers, types and functions
  * that they use. Its inputs and outputs have the given order; an initializer given as an input loses its value. Training
  * graphs are omitted. This model does not change; the new one reads the same file.
  *
+ * Values inside If, Loop and Scan can be given, too: an output is what the branch computes where it is taken, or the body in one
+ * iteration, whose inputs have to be among the inputs.
+ *
  * @param inputs - names of values; empty where the outputs depend on initializers only
  * @param outputs - names of values, at least one
- * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for values inside subgraphs, with the node that has them, for an input whose type is not declared and does not follow, where the
- * outputs need a graph input that is not given, and where a needed node also produces one of the inputs
+ * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for an input inside a node of whose output is asked, for an input
+ * whose type is not declared and does not follow, where the outputs need a graph input that is not given, and where a needed node also
+ * produces one of the inputs
  */
 export function extract(model: OnnxModel, inputs: readonly string[], outputs: readonly string[]): OnnxModel {
   checkModel(model, 'extract')
-  const whole = new WholeGraph(model.graph)
-  const starts = endsOf(whole, 'inputs', inputs)
-  const ends = endsOf(whole, 'outputs', outputs)
+  const [starts, ends] = [namesOf('inputs', inputs), namesOf('outputs', outputs)]
   if (ends.length === 0) throw wrong('extract needs at least one output')
+  const outer = new WholeGraph(model.graph)
+  const inner = [...starts, ...ends].filter((name) => !outer.has(name))
+  if (inner.length === 0) return extractFrom(model, outer, starts, ends)
+  const opened = withBodiesOf(model, inner)
+  const whole = new WholeGraph(opened.graph)
+  for (const name of inner) if (!whole.has(name)) throw unknownValue(whole, name)
+  const extracted = extractFrom(opened, whole, starts, ends)
+  for (const name of starts) if (inner.includes(name)) checkIsUsed(extracted, outer, name)
+  return extracted
+}
+
+function extractFrom(
+  model: OnnxModel,
+  whole: WholeGraph,
+  starts: readonly string[],
+  ends: readonly string[],
+): OnnxModel {
   const part = neededPart(whole, starts, ends)
   const declared = declaredTypes(model.graph, new Set([...starts, ...ends]))
   let inferred: ReadonlyMap<string, ValueType> | undefined
@@ -81,6 +101,11 @@ class WholeGraph {
     for (const field of this.graph.message.eachOf('node')) yield ProtoNode.of(field as Message, GRAPHS)
   }
 
+  has(name: string): boolean {
+    const isProduced = this.producerOf(this.names.table.find(name)) !== NO_NODE
+    return isProduced || this.graph.inputNames.has(name) || this.initializers.has(name)
+  }
+
   /** The first node with a name among its outputs, or `NO_NODE`. @param name - its number; -1 for none */
   producerOf(name: number): number {
     // Names of the caller are added to the table later.
@@ -96,38 +121,33 @@ function producersOf({ table, made }: NodeNames): Int32Array {
 }
 
 /** Reads the caller's list once: a getter may return another value the next time. */
-function endsOf(whole: WholeGraph, list: string, given: readonly string[]): readonly string[] {
+function namesOf(list: string, given: readonly string[]): readonly string[] {
   const what = `The ${list} of extract`
   const names = readInput(what, () => [...checkTexts(what, given)])
   const seen = new Set<string>()
   for (const name of checkTexts(what, names)) {
     if (seen.has(name)) throw wrong(`${valueText(name)} occurs twice among the ${list}`)
     seen.add(name)
-    const isProduced = whole.producerOf(whole.names.table.find(name)) !== NO_NODE
-    if (isProduced || whole.graph.inputNames.has(name) || whole.initializers.has(name)) continue
-    const known = whole.graph.values().map((value) => value.name)
-    const advice = innerText(whole, name) ?? nearestText(name, known)
-    const message = `The graph has no value ${valueText(name)}${advice}`
-    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   return names
 }
 
-/**
- * Where a value of a subgraph is: it has no value of its own outside, because a branch may not run and a body runs several times.
- * Undefined for a name that no subgraph has.
- */
-function innerText(whole: WholeGraph, name: string): string | undefined {
-  for (const node of whole.nodes()) {
+function unknownValue({ graph }: WholeGraph, name: string): TileworkError {
+  const known = graph.values().map((value) => value.name)
+  const message = `The graph has no value ${valueText(name)}${nearestText(name, known)}`
+  return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+}
+
+/** An input inside a branch or a body changes nothing of an output of the node itself. */
+function checkIsUsed({ graph }: OnnxModel, outer: WholeGraph, name: string): void {
+  if (graph.usesOf(name).length > 0 || graph.outputNames.has(name)) return
+  for (const node of outer.nodes()) {
     if (!hasSubgraphs(node)) continue
-    const isInside = node.subgraphs.some((graph) =>
-      [graph, ...graph.subgraphs()].some((each) => each.value(name) !== undefined),
-    )
-    if (!isInside) continue
-    const outputs = node.outputs.filter((output) => output !== '').map(valueText)
-    return `; it is inside the node ${valueText(node.name)} (${node.opType}), which can only be cut at its outputs: ${outputs.join(', ')}.`
+    const inside = node.subgraphs.flatMap((each) => [each, ...each.subgraphs()])
+    if (!inside.some((each) => each.value(name) !== undefined)) continue
+    const title = `the node ${valueText(node.name)} (${node.opType})`
+    throw wrong(`The input ${valueText(name)} is inside ${title}; the outputs must be values inside it, too`)
   }
-  return undefined
 }
 
 interface End {

@@ -142,32 +142,64 @@ describe('extract', () => {
     expect(() => extract(whole, ['c'], ['chosen'])).toThrow(/"x".* not among the inputs/)
   })
 
-  it('refuses values inside subgraphs, with the node and the outputs at which it can be cut', () => {
+  /** An If, in whose branches a Loop runs: `deep` is in the body, `shallow` beside it. */
+  function nested(): OnnxModel {
     const whole = chain()
     const body = Graph.create('body')
     body.addInput('i', { kind: 'tensor', dtype: 'int64', shape: [] })
     body.addInput('go', { kind: 'tensor', dtype: 'bool', shape: [] })
-    body.addNode({ opType: 'Neg', inputs: ['b'], outputs: ['deep'] })
-    body.addOutput('go', { kind: 'tensor', dtype: 'bool', shape: [] })
+    body.addInput('state', PAIR)
+    body.setInitializer('k', tensor(Float32Array.of(3, 4)))
+    body.addNode({ opType: 'Mul', inputs: ['state', 'k'], outputs: ['scaled'] })
+    body.addNode({ opType: 'Add', inputs: ['scaled', 'shallow'], outputs: ['deep'] })
+    body.addNode({ opType: 'Identity', inputs: ['go'], outputs: ['again'] })
+    body.addOutput('again', { kind: 'tensor', dtype: 'bool', shape: [] })
     body.addOutput('deep', PAIR)
     const inner = Graph.create('inner')
     inner.addNode({ opType: 'Abs', inputs: ['b'], outputs: ['shallow'] })
     const loop = { body: { type: 'GRAPH', value: body } } as const
-    inner.addNode({ opType: 'Loop', name: 'loop', inputs: ['', ''], outputs: ['inside'], attributes: loop })
-    inner.addOutput('inside', PAIR)
+    const inputs = ['times', '', 'shallow']
+    inner.setInitializer('times', tensor([3n], { dtype: 'int64', shape: [] }))
+    inner.addNode({ opType: 'Loop', name: 'loop', inputs, outputs: ['chosen'], attributes: loop })
+    inner.addOutput('chosen', PAIR)
     whole.graph.setInitializer('c', tensor([1], { dtype: 'bool', shape: [] }))
     const branch = { type: 'GRAPH', value: inner } as const
     const attributes = { then_branch: branch, else_branch: branch }
     whole.graph.addNode({ opType: 'If', name: 'if', inputs: ['c'], outputs: ['chosen'], attributes })
     whole.graph.addOutput('chosen', PAIR)
-    for (const name of ['shallow', 'inside', 'deep', 'i']) {
-      const message = `The graph has no value "${name}"; it is inside the node "if" (If), which can only be cut at its outputs: "chosen".`
-      expect(() => extract(whole, ['x'], [name])).toThrow(message)
-      expect(() => extract(whole, [name], ['chosen'])).toThrow(message)
-    }
-    expect(() => extract(whole, ['x'], ['shallo'])).toThrow(
-      /^The graph has no value "shallo"(?!; it is inside)/,
+    return whole
+  }
+
+  it.each<[string, readonly string[], readonly string[], readonly string[]]>([
+    ['a value of a branch', ['x'], ['shallow'], ['Mul', 'Relu', 'Abs']],
+    [
+      'a value of a branch and the output of its node',
+      ['x'],
+      ['shallow', 'chosen'],
+      ['Mul', 'Relu', 'If', 'Abs'],
+    ],
+    ['one iteration of a body in a branch', ['x', 'state'], ['deep'], ['Mul', 'Relu', 'Abs', 'Mul', 'Add']],
+    ['a part of a body', ['shallow', 'state'], ['deep'], ['Mul', 'Add']],
+    ['a part of a body behind one of its values', ['scaled', 'x'], ['deep'], ['Mul', 'Relu', 'Abs', 'Add']],
+    ['an input of a body', ['go'], ['again'], ['Identity']],
+  ])('cuts %s', async (_, inputs, outputs, operators) => {
+    const part = extract(nested(), inputs, outputs)
+    expect(part.graph.nodes.map(({ opType }) => opType)).toEqual(operators)
+    expect([[...part.graph.inputNames], [...part.graph.outputNames]]).toEqual([inputs, outputs])
+    expect((await check(await serialize(part), { level: 'strict' })).map(({ message }) => message)).toEqual(
+      [],
     )
+  })
+
+  it('refuses what no value of a branch or body explains, and needs the inputs of a body', () => {
+    const whole = nested()
+    expect(() => extract(whole, ['shallow', 'x'], ['chosen'])).toThrow(
+      'The input "shallow" is inside the node "if" (If); the outputs must be values inside it, too.',
+    )
+    expect(() => extract(whole, ['x'], ['deep'])).toThrow(
+      'The outputs need "state", an input of the graph, which is not among the inputs.',
+    )
+    expect(() => extract(whole, ['x'], ['shallo'])).toThrow(/^The graph has no value "shallo"/)
   })
 
   it('keeps functions that are called, also indirectly, and drops training', async () => {
