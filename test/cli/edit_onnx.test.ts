@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { check, type OpenFile, open, save, tensor } from '../../lib/index.js'
-import { OnnxModel } from '../../lib/onnx.js'
+import { Graph, OnnxModel } from '../../lib/onnx.js'
 import { addModel } from '../models/onnx/small_model.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
@@ -51,6 +51,29 @@ async function numbers(file: OpenFile, name: string): Promise<unknown[]> {
 }
 
 describe('edit of an ONNX model', () => {
+  it('cuts inside a branch, and counts its nodes', async () => {
+    const model = OnnxModel.create({ opset: 17 })
+    const { graph } = model
+    const type = { kind: 'tensor', dtype: 'float32', shape: [2] } as const
+    graph.addInput('x', type)
+    graph.addInput('c', { kind: 'tensor', dtype: 'bool', shape: [] })
+    const branch = Graph.create('branch')
+    branch.addNode({ opType: 'Abs', inputs: ['x'], outputs: ['h'] })
+    branch.addNode({ opType: 'Exp', inputs: ['h'], outputs: ['r'] })
+    branch.addOutput('r', type)
+    const body = { type: 'GRAPH', value: branch } as const
+    const attributes = { then_branch: body, else_branch: body }
+    graph.addNode({ opType: 'If', inputs: ['c'], outputs: ['y'], attributes })
+    graph.addOutput('y', type)
+    const [from, to] = [inFolder('if.onnx'), inFolder('cut.onnx')]
+    await save(from, model)
+    const { changes } = await runJson<EditReport>(['edit', from, '--outputs', 'h', '-o', to])
+    expect(changes).toEqual(['outputs are h: 1 of 5 nodes'])
+    const cut = (await open(to)).onnx!
+    expect(cut.graph.nodes.map(({ opType }) => opType)).toEqual(['Abs'])
+    expect(await errorsOf(to)).toEqual([])
+  })
+
   it('runs passes: those that are named, or those that run by default', async () => {
     const { changes, file } = await edited('--optimize', 'deduplicate-initializers,remove-unused')
     expect(changes).toEqual(['deduplicate-initializers: 1 change'])

@@ -88,19 +88,19 @@ export class OnnxChanges {
     if ((from.length === 0) !== (to.length === 0)) {
       throw new TileworkError('ERR_ARGUMENT', 'A cut needs both --from and --to.')
     }
-    const before = this.#graph.nodes.length
+    // Nodes of branches and bodies count: a cut may be inside them.
+    const nodeCount = (): number => Array.from(this.#graph.allNodes()).length
+    const before = nodeCount()
     if (to.length > 0) {
       this.#model = extract(this.#model, from, to)
-      const after = this.#graph.nodes.length
-      this.made.push(`cut from ${from.join(', ')} to ${to.join(', ')}: ${after} of ${before} nodes`)
+      this.made.push(`cut from ${from.join(', ')} to ${to.join(', ')}: ${nodeCount()} of ${before} nodes`)
       this.#nameUntyped(to)
     }
     if (outputs) {
       const graph = this.#graph
       const inputs = graph.inputs.map(({ name }) => name).filter((name) => !graph.hasInitializer(name))
       this.#model = extract(this.#model, inputs, outputs)
-      const after = this.#graph.nodes.length
-      this.made.push(`outputs are ${outputs.join(', ')}: ${after} of ${before} nodes`)
+      this.made.push(`outputs are ${outputs.join(', ')}: ${nodeCount()} of ${before} nodes`)
       this.#nameUntyped(outputs)
     }
   }
