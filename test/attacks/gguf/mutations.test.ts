@@ -12,7 +12,7 @@ import { fuzzSeed, randomNumbers } from '../random_numbers.js'
 import { expectRefusal } from '../refusal.js'
 import { ATTACKS, seedFiles } from './attacks.js'
 
-const MUTATIONS = mutationCount(2000)
+const MUTATIONS = mutationCount(1000)
 const SEED = fuzzSeed(20_261)
 
 /** Numbers at which lengths, counts and offsets go wrong. */

@@ -43,7 +43,7 @@ import { fuzzSeed, randomNumbers } from '../random_numbers.js'
 import { expectRefusal } from '../refusal.js'
 import { ATTACKS, FOLDER } from './attacks.js'
 
-const MUTATIONS = mutationCount(2000)
+const MUTATIONS = mutationCount(1000)
 const SEED = fuzzSeed(20_260_823)
 const MEMORY = new MemoryWatch()
 /** Most of the time is garbage collection. */

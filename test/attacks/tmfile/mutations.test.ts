@@ -16,7 +16,7 @@ import { ANY_FORMAT, type Change, copyRun, expectReadOrRefused, mutate, mutation
 import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'
 import { ATTACKS } from './attacks.js'
 
-const MUTATIONS = mutationCount(2000)
+const MUTATIONS = mutationCount(500)
 const SEED = fuzzSeed(20_261)
 
 /** Larger files are mutated only in longer runs: copying them takes longer than reading them. */

@@ -410,11 +410,18 @@ async function rewriteBy(
     for (const { name, rule } of all) passOf.set(rule, name)
     return all.map(({ rule }) => rule)
   }
-  rewriteModel(model, rulesOf, (rule, node) => {
+  let hasChanged = true
+  const note = (rule: NodeRule, node: RewriteNode): void => {
     const name = passOf.get(rule)!
+    hasChanged = true
     applied.add(name)
     changes.note(name, node)
-  })
+  }
+  // A run infers values once, at its beginning; more may follow for what is behind a change.
+  for (let run = 0; run < MAX_PASS_ROUNDS && hasChanged; run++) {
+    hasChanged = false
+    rewriteModel(model, rulesOf, note)
+  }
   importOpsets(
     model,
     own.filter(({ name }) => applied.has(name)),

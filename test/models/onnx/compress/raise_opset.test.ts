@@ -34,9 +34,12 @@ function oldModel(opset = 9): OnnxModel {
 
 type Step = (model: OnnxModel, options: { readonly raiseOpset?: boolean }) => Promise<CompressReport>
 
-/** Each with the version that it needs, and the largest loss. */
+/**
+ * Each with the version that it needs, and the largest loss: 8 bits lose 0.03, and 0.07 on processors whose products of uint8 and
+ * int8 saturate (x86-64 without VNNI).
+ */
 const STEPS: readonly (readonly [name: string, step: Step, needed: number, loss: number])[] = [
-  ['quantizeDynamic', quantizeDynamic, 11, 0.05],
+  ['quantizeDynamic', quantizeDynamic, 11, 0.1],
   ['quantizeWeights as qdq', (model, each) => quantizeWeights(model, { ...each, format: 'qdq' }), 21, 0.2],
   [
     'quantizeStatic per channel',
