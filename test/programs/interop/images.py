@@ -1,7 +1,9 @@
 """Random images resized, letterboxed and preprocessed by the libraries themselves: one JSON line a case, with the result in
-base64. python3 images.py SEED COUNT LARGEST; lines { "missing": NAME, "reason": TEXT } name what is not installed. Up to a
-largest side of 150 sides are uniform, beyond log-uniform, so that most cases stay small and one side can be far longer."""
+base64. python3 images.py SEED COUNT LARGEST [sha256]; with the last word results are hashes, as in test/fixtures/images. Lines
+{ "missing": NAME, "reason": TEXT } name what is not installed. Up to a largest side of 150 sides are uniform, beyond log-uniform, so
+that most cases stay small and one side can be far longer."""
 import base64
+import hashlib
 import importlib
 import json
 import logging
@@ -275,7 +277,7 @@ class Transformers:
         return np.asarray(made["pixel_values"][0])
 
 
-def main(seed, count, most):
+def main(seed, count, most, hashed):
     rng = random.Random(seed)
     peers = []
     for name, peer in (("Pillow", Pillow), ("OpenCV", OpenCV), ("torchvision", Torchvision), ("transformers", Transformers)):
@@ -288,10 +290,11 @@ def main(seed, count, most):
         case = peer.case(rng, seed * 100000 + number, most)
         try:
             result = np.ascontiguousarray(peer.run(case))
-            expected = {"shape": list(result.shape), "dtype": str(result.dtype), "data": base64.b64encode(result.tobytes()).decode()}
+            content = {"sha256": hashlib.sha256(result.tobytes()).hexdigest()} if hashed else {"data": base64.b64encode(result.tobytes()).decode()}
+            expected = {"shape": list(result.shape), "dtype": str(result.dtype)} | content
         except Exception as error:
             expected = {"error": str(error)[:200]}
         print(json.dumps(case | {"peer": name, "expected": expected}), flush=number % 64 == 0)
 
 
-main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), "sha256" in sys.argv)
