@@ -13,7 +13,10 @@ interface Case {
 }
 
 const path = thirdPartyPath('resize/cases.json')
-const cases = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Case[]) : []
+/** Without the file one case that is left out: a suite without tests is an error. */
+const cases: readonly Pick<Case, 'id' | 'expected'>[] = existsSync(path)
+  ? (JSON.parse(readFileSync(path, 'utf8')) as Case[])
+  : [{ id: 'cases', expected: { shape: [], dtype: '', sha256: '' } }]
 
 describe('images like other libraries', THIRD_PARTY, () => {
   it.each(cases)('$id', async (given) => {

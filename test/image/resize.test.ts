@@ -287,6 +287,12 @@ describe('imageProcessor', () => {
     await expect(imageProcessor(wrong, { strict: true })).rejects.toBeInstanceOf(TileworkError)
   })
 
+  it('limits the long edge of a DETR with a number for its size to 1333', async () => {
+    const detr = await imageProcessor({ image_processor_type: 'DetrImageProcessor', size: 800 })
+    expect(detr.outputSize(2000, 1000)).toEqual({ width: 1333, height: 666 })
+    expect(detr.outputSize(1000, 800)).toEqual({ width: 1000, height: 800 })
+  })
+
   it('takes the preset of torchvision as of Pillow images unless asked for tensors', async () => {
     const image = { data: photo(40, 30, 3), info: { width: 40, height: 30, channels: 3 } }
     const size = { size: 20, resizeSize: 24 }

@@ -191,6 +191,10 @@ SourceImage any_source(Random& random) {
   SourceImage is{PixelFormat::kInterleaved, any_side(random), any_side(random), from_to(random, 1, 4), 1,
                  ColourStep::kNone,         {11, 222, 133}};
   if (is.width * is.height > 20000) is.height = from_to(random, 1, 40);
+  if (random() % 32 == 0) {
+    is.width = from_to(random, 1, 3);
+    is.height = 100 * is.width;
+  }
   const uint64_t kind = random() % 8;
   if (kind == 0) is.sample_bytes = 2;
   if (kind <= 1) is.format = PixelFormat::kPlanar;
@@ -233,6 +237,12 @@ void choose_sizes(ImageDescription& is, Random& random) {
   if (kind == 2 && source.width % 2 == 0 && source.height % 2 == 0) {
     is.resized_width = source.width / 2;
     is.resized_height = source.height / 2;
+  }
+  // Orders of passes change here.
+  if (kind == 3) {
+    const int64_t less = from_to(random, 0, std::min(source.width - 1, (source.height - 1) / 2));
+    is.resized_width = source.width - less;
+    is.resized_height = source.height - 2 * less;
   }
   if (is.rule == ResizeRule::kOpencvArea) {
     is.resized_width = std::min(is.resized_width, source.width);
@@ -306,6 +316,72 @@ void check_plan(Random& random) {
   CHECK_IN(text_of(is), found == rows_of(image_by_loops(is, pixels.data()), is, begin, end));
 }
 
+// FNV-1a of 32-bit numbers.
+uint64_t hash_of(const std::vector<int32_t>& numbers) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const int32_t number : numbers) {
+    for (int shift = 0; shift < 32; shift += 8) {
+      hash ^= (static_cast<uint32_t>(number) >> shift) & 255;
+      hash *= 0x100000001b3;
+    }
+  }
+  return hash;
+}
+
+// Of each result the first sample and the weights.
+uint64_t hash_of(const IntegerTaps& taps) {
+  std::vector<int32_t> numbers;
+  for (int64_t i = 0; i < taps.results(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    numbers.push_back(taps.first[at]);
+    numbers.insert(numbers.end(), taps.weight(i), taps.weight(i) + taps.count[at]);
+  }
+  return hash_of(numbers);
+}
+
+// Hashes of the weights that a program in Python makes of the formulas, like Pillow and like torchvision. The
+// last bits of most show in no small picture.
+struct KnownWeights {
+  Filter filter;
+  int64_t in;
+  int64_t out;
+  uint64_t pillow;
+  uint64_t torchvision;
+};
+
+constexpr KnownWeights kKnownWeights[] = {
+    // A sample half a unit away counts on one side only.
+    {Filter::kBox, 6, 4, 0x440e8a45b9411e91, 0xff8e65826136f411},
+    {Filter::kBox, 997, 331, 0x81582c475123cb72, 0xf58dd711eb49b243},
+    {Filter::kBox, 61, 500, 0x6575e931af580983, 0xae3c36edc49d9383},
+    {Filter::kBilinear, 997, 331, 0x322672c7decb04d7, 0x601b3bdf04f2c08d},
+    {Filter::kBilinear, 61, 500, 0x5440080df292541, 0x2230d9c36e918f5},
+    {Filter::kHamming, 997, 331, 0x62d14b33b778c284, 0x7e3b2bc8dbfb046d},
+    {Filter::kHamming, 61, 500, 0xf3e3175c20a9b851, 0x9803dbfd8baa2595},
+    {Filter::kBicubic, 997, 331, 0xb93d61eb87c2f70a, 0xfc176b01aef37407},
+    {Filter::kBicubic, 61, 500, 0xe6a4dade39b0a6f9, 0x4655d0a9cf3b6575},
+    {Filter::kLanczos, 997, 331, 0x1a10c5eae343e9a7, 0x87aa07536efb8225},
+    {Filter::kLanczos, 61, 500, 0x28fe886f5ea86969, 0x4223ead78d4bbb71},
+    {Filter::kMks2013, 997, 331, 0xe0c13e55f376ebc, 0xb0caca7d9fba3308},
+    {Filter::kMks2013, 61, 500, 0xff199c378ced44f, 0xfc2deca0ec18322f},
+    {Filter::kMks2021, 997, 331, 0xbf3f63c1de2249ee, 0x7a01285a90fcf9b5},
+    {Filter::kMks2021, 61, 500, 0x68aff7d02141c89, 0x3516eecb24bdd909},
+};
+
+void check_known_weights() {
+  for (const KnownWeights& known : kKnownWeights) {
+    const Span all{0, known.out};
+    const std::string text = "filter " + std::to_string(static_cast<int>(known.filter));
+    CHECK_IN(text + " like pillow",
+             hash_of(pillow_taps(known.in, known.out, known.filter, all)) == known.pillow);
+    CHECK_IN(text + " like torchvision",
+             hash_of(torchvision_taps(known.in, known.out, known.filter, all)) == known.torchvision);
+  }
+  CHECK(hash_of(nearest_indices(NearestRule::kPillow, 997, 331, {0, 331})) == 0x637f58967a03b01e);
+  CHECK(hash_of(nearest_indices(NearestRule::kPillow, 61, 500, {0, 500})) == 0xebf667b5158b6fd3);
+  CHECK(hash_of(nearest_indices(NearestRule::kPillow, 1000, 999, {0, 999})) == 0x3d15f33434d0cf3e);
+}
+
 void check_refusals() {
   Random random(1);
   const auto refused = [&](auto change) {
@@ -343,6 +419,7 @@ void run(int64_t cases, uint64_t seed) {
     }
   }
   for (int64_t i = 0; i < cases; ++i) check_plan(random);
+  check_known_weights();
   check_refusals();
 }
 

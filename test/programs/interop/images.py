@@ -231,7 +231,7 @@ class Transformers:
             if rng.random() < 0.15:
                 config[name] = False
         if rng.random() < 0.15:
-            config["rescale_factor"] = rng.choice([1 / 127.5, 0.00392156862745098, 1 / 256])
+            config["rescale_factor"] = rng.choice([1 / 127.5, 0.00392156862745098, 1 / 256, 0.0037])
         self.sizes(rng, kind, config, side, square)
         if kind in ("CLIP", "DeiT", "ViT") and rng.random() < 0.8:
             config |= {"do_center_crop": rng.random() < 0.8, "crop_size": square()}
