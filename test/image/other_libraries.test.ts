@@ -1,6 +1,7 @@
 /**
  * Results of Pillow 13.0, OpenCV 5.0, torchvision 0.29 and transformers 5.24 by their hashes: equal to the last bit. Made by
- * `python3 test/programs/interop/images.py 50 400 150 sha256`; `npm run test:interop` draws more.
+ * `python3 test/programs/interop/images.py 50 400 150 sha256`, but for the last, for which torch's two kernels of nearest differ;
+ * `npm run test:interop` draws more.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
