@@ -11,6 +11,7 @@ import { addDiff } from './diff.mjs'
 import { addImage } from './image.mjs'
 import { addMany } from './many.mjs'
 import { addOnnx } from './onnx.mjs'
+import { addOnnxSpeeds } from './onnx_speeds.mjs'
 import { addOpencl } from './opencl.mjs'
 import { addQueue } from './queue.mjs'
 import { addRemote } from './remote.mjs'
@@ -37,6 +38,7 @@ const commands = [
   addImage,
   addMany,
   addOnnx,
+  addOnnxSpeeds,
   addOpencl,
   addQueue,
   addRemote,

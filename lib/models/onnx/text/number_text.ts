@@ -20,7 +20,9 @@ export function floatText(value: number, isSingle: boolean): string {
   if (value < 0 || Object.is(value, -0)) return `-${floatText(-value, isSingle)}`
   if (value === Number.POSITIVE_INFINITY) return 'inf'
   if (value === 0) return '0'
-  const { digits, exponent } = isSingle ? shortestSingle(value) : decimalOf(value.toExponential())
+  const { digits, exponent } = isSingle
+    ? (exactSingle(value) ?? shortestSingle(value))
+    : decimalOf(value.toExponential())
   const isOne = digits.length === 1
   const upper = isOne ? MAX_ZEROS - 1 : MAX_ZEROS
   const lower = -(digits.length + (isOne ? MAX_LEADING_ZEROS - 1 : MAX_LEADING_ZEROS))
@@ -51,8 +53,59 @@ function decimalOf(exponential: string): Decimal {
   return { digits: short, exponent: Number(power) - point + digits.length - short.length }
 }
 
-/** Most digits that a float32 needs. */
+/** Most digits that a float32 needs, and those that it always keeps: fewer ones are these without zeros at the end. */
 const SINGLE_DIGITS = 9
+const KEPT_DIGITS = 6
+const POWERS = Array.from({ length: 13 }, (_, power) => 10 ** power)
+/** Numbers from 10^8 on have nine digits before the point. */
+const [LOWEST_SCALED, HIGHEST_SCALED] = [10 ** (SINGLE_DIGITS - 1), 10 ** SINGLE_DIGITS]
+
+const float = new Float32Array(1)
+const bits = new Uint32Array(float.buffer)
+const MANTISSA = 2 ** 23 - 1
+
+/**
+ * The shortest digits of a float32 from 10^-4 to 10^9 by numbers alone, which takes a fiftieth of the time of texts. The product with a
+ * power of ten up to 12 is exact: 24 bits and 28 of 5^12. Undefined for other numbers, and for powers of two that need more than six
+ * digits, around which floats are not evenly spaced.
+ */
+function exactSingle(value: number): Decimal | undefined {
+  let power = SINGLE_DIGITS - 1 - Math.floor(Math.log10(value))
+  if (!(power >= 0 && power <= 12)) return undefined
+  let scaled = value * POWERS[power]!
+  // The logarithm is not exact.
+  if (scaled >= HIGHEST_SCALED) scaled = value * (POWERS[--power] ?? Number.NaN)
+  else if (scaled < LOWEST_SCALED) scaled = value * (POWERS[++power] ?? Number.NaN)
+  if (!(scaled >= LOWEST_SCALED && scaled < HIGHEST_SCALED)) return undefined
+  float[0] = value
+  const [word] = bits as unknown as [number]
+  const isPower = (word & MANTISSA) === 0
+  // Half of the distance to the next float; numbers at that distance round to the even one.
+  const half = isPower ? 0 : 2 ** ((word >>> 23) - 151) * POWERS[power]!
+  const isEven = (word & 1) === 0
+  let found = isPower ? Number.NaN : rounded(scaled, 1)
+  for (let count = isPower ? KEPT_DIGITS : SINGLE_DIGITS - 1; count >= KEPT_DIGITS; count--) {
+    const near = rounded(scaled, POWERS[SINGLE_DIGITS - count]!)
+    const distance = Math.abs(near - scaled)
+    if (distance > half || (distance === half && !isEven)) break
+    found = near
+  }
+  if (Number.isNaN(found)) return undefined
+  let exponent = -power
+  while (found % 10 === 0) {
+    found /= 10
+    exponent += 1
+  }
+  return { digits: String(found), exponent }
+}
+
+/** The nearest multiple of a unit; of two, the one that is even. */
+function rounded(value: number, unit: number): number {
+  const rest = value % unit
+  const lower = value - rest
+  const isUp = rest * 2 > unit || (rest * 2 === unit && (lower / unit) % 2 === 1)
+  return isUp ? lower + unit : lower
+}
 
 function shortestSingle(value: number): Decimal {
   const exact = decimalOf(value.toExponential(MAX_FRACTION_DIGITS))
