@@ -20,6 +20,10 @@ describe('numbers', () => {
     [0.0001, '1e-04'],
     [0.0012, '0.0012'],
     [343126.125, '343126.12'],
+    [2097152.25, '2097152.2'],
+    [2097153.75, '2097153.8'],
+    [999999936, '999999936'],
+    [0.00012345678, '0.00012345678'],
     [0.25, '0.25'],
     [1.5e10, '1.5e+10'],
     [123456792, '123456792'],
@@ -30,6 +34,24 @@ describe('numbers', () => {
     [Number.NEGATIVE_INFINITY, '-inf'],
     [Number.NaN, 'nan'],
   ])('%f', (value, text) => expect(floatText(Math.fround(value), true)).toBe(text))
+
+  it('have the fewest digits that give the same float32', () => {
+    const bits = new Uint32Array(1)
+    const float = new Float32Array(bits.buffer)
+    for (let at = 0; at < 20_000; at++) {
+      // Exponents from 2^-20 to 2^39.
+      bits[0] = (Math.imul(at, 2654435761) >>> 9) | ((107 + (at % 60)) << 23)
+      const value = float[0]!
+      const text = floatText(value, true)
+      expect(Math.fround(Number(text))).toBe(value)
+      const digits = text
+        .replace(/e.*/, '')
+        .replace(/^0\.0*|\./g, '')
+        .replace(/^0+|0+$/g, '').length
+      if (value < 1e6 && digits > 1)
+        expect(Math.fround(Number(value.toPrecision(digits - 1)))).not.toBe(value)
+    }
+  })
 
   it.each([
     [1 / 3, '0.3333333333333333'],
