@@ -85,7 +85,7 @@ def compare(found, expected):
     for one, other in zip(found, expected, strict=True):
         error = None if isinstance(one, np.ndarray) and one.dtype.kind == 'f' and same(one, other) else difference(one, other)
         worst = error if worst is None else max(worst, error or 0)
-    return {'outcome': 'equal'} if worst is None else {'outcome': 'close' if worst < 1e-4 else 'wrong', 'error': worst}
+    return {'outcome': 'equal'} if worst is None else {'outcome': 'close' if worst < 1e-3 else 'wrong', 'error': worst}
 
 
 def measure(tool, cli, source, target):

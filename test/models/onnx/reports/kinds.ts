@@ -1,5 +1,5 @@
 /**
- * Kinds of faults that public reports showed. Each has the inputs of `../shared/fixtures/reports`, and neighbours: the same fault
+ * Kinds of faults that public reports showed. Each has the inputs of the third-party folder `reports`, and neighbours: the same fault
  * with another operator, rank, version or element type, or inside a subgraph or function.
  */
 import { describe, expect, it } from 'vitest'
