@@ -134,7 +134,7 @@ function outcomeOf({ failure, missing, difference }, name, { tolerance = 0, isLo
   const reason = `the largest difference is ${difference}`
   const most = name === 'half' ? HALF_TOLERANCE : tolerance
   if (difference <= most) return isLossy ? { outcome: 'close' } : { outcome: 'close', reason }
-  return { outcome: isLossy && Number.isFinite(difference) ? 'far' : 'failed', reason }
+  return { outcome: isLossy ? 'far' : 'failed', reason }
 }
 
 function show(rows) {

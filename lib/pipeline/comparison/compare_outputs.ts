@@ -9,7 +9,13 @@ import { checkFlag, checkOptions, readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
-import { inferTypes, type OnnxModel, randomValues, type ValueType, withBodiesOf } from '../../models/onnx/index.js'
+import {
+  inferTypes,
+  type OnnxModel,
+  randomValues,
+  type ValueType,
+  withBodiesOf,
+} from '../../models/onnx/index.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
 import type { AnyTensor } from '../../tensor/tensor.js'
 import type { ValueDifferences } from '../../tensor/value_differences.js'

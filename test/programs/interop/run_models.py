@@ -186,7 +186,8 @@ def answer(case, request):
             return {'failure': f'{name}: {problem}'}
         if found is not None:
             worst = found if worst is None else max(worst, found)
-    return {} if worst is None else {'difference': worst}
+    # JSON has no infinity, which is the difference where one of both overflows.
+    return {} if worst is None else {'difference': min(worst, sys.float_info.max)}
 
 
 def first_line(problem):
