@@ -100,7 +100,9 @@ export function setBatch(
       const message = `Input ${valueText(name)} has no shape; set all its dimensions first (setInputShape, --set-input).`
       throw new TileworkError('ERR_GRAPH', message, { format: FORMAT_NAME })
     }
-    shapes.set(name, type.shape.with(0, batch))
+    // Exporters of Paddle write -1 for an extent that is open, which onnxruntime takes for that.
+    const known = type.shape.map((extent) => (isDimension(extent) ? extent : null))
+    shapes.set(name, known.with(0, batch))
   }
   return setShapes(model, shapes, options)
 }

@@ -441,3 +441,21 @@ it('refuses an option that is no boolean', () => {
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
 })
+
+it('takes -1 of exporters for an extent that is open', async () => {
+  const model = OnnxModel.create()
+  model.graph.addInput('x', { ...FLOAT, shape: ['N', 3, 'H'] })
+  model.graph.addNode({ opType: 'Relu', inputs: ['x'], outputs: ['y'] })
+  model.graph.addOutput('y', { ...FLOAT, shape: ['N', 3, 'H'] })
+  const [input] = model.graph.message.messages('input')
+  const shape = input!.message('type')!.message('tensor_type')!.message('shape')!
+  for (const at of [0, 2]) shape.messages('dim')[at]!.setInt('dim_value', -1)
+  expect(model.graph.typeOf('x')).toMatchObject({ shape: [-1, 3, -1] })
+  setBatch(model, 4)
+  expect(model.graph.typeOf('x')).toMatchObject({ shape: [4, 3, null] })
+  expect((await check(await serialize(model), { level: 'strict' })).filter(isError)).toEqual([])
+})
+
+function isError({ severity }: { readonly severity: string }): boolean {
+  return severity === 'error'
+}
