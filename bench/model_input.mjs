@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { imageToTensor, setThreads } from '../dist/index.js'
 import { pythonIn, sharpIn } from './image_peers.mjs'
+import { photo } from './photo.mjs'
 
 const SCRIPT = fileURLToPath(new URL('model_input.py', import.meta.url))
 /** CPU time of the calls of a candidate in a round. */
@@ -118,17 +119,6 @@ async function withSharp(sharp, images, { width, height, side, filter, letterbox
       for (let i = 0; i < plane; i++) out[at + i] = bytes[3 * i + c] * scale + bias
     }
   }
-}
-
-/** Smooth shapes with noise. */
-function photo({ width, height }) {
-  const pixels = new Uint8Array(width * height * 3)
-  let random = 1
-  for (let at = 0; at < pixels.length; at++) {
-    random = (Math.imul(random, 1664525) + 1013904223) | 0
-    pixels[at] = 128 + 90 * Math.sin(at / 517) + (random >>> 27)
-  }
-  return pixels
 }
 
 const rounded = (value) => Number(value.toPrecision(3))

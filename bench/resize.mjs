@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { imageToTensor, setThreads } from '../dist/index.js'
 import { pythonIn, sharpIn } from './image_peers.mjs'
+import { photo } from './photo.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 const SCRIPT = fileURLToPath(new URL('resize.py', import.meta.url))
@@ -37,7 +38,7 @@ export function addResize(program) {
 
 async function run({ threads, size, rounds, modules, python, json }) {
   const folder = mkdtempSync(join(tmpdir(), 'tilework-resize-'))
-  const pixels = photo()
+  const pixels = photo({ width: WIDTH, height: HEIGHT })
   writeFileSync(join(folder, 'pixels'), pixels)
   const sharp = await sharpIn(resolve(modules ?? '.'))
   const pillow = pythonIn(python, SCRIPT, 'Pillow')
@@ -58,17 +59,6 @@ async function run({ threads, size, rounds, modules, python, json }) {
     rmSync(folder, { recursive: true })
   }
   report(rows, { json })
-}
-
-/** Smooth shapes with noise. */
-function photo() {
-  const pixels = new Uint8Array(WIDTH * HEIGHT * 3)
-  let random = 1
-  for (let at = 0; at < pixels.length; at++) {
-    random = (Math.imul(random, 1664525) + 1013904223) | 0
-    pixels[at] = 128 + 90 * Math.sin(at / 517) + (random >>> 27)
-  }
-  return pixels
 }
 
 async function measure(pixels, { side, filter, ...given }, { sharp, pillow, rounds }) {
