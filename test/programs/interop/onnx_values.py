@@ -13,8 +13,9 @@ from random import Random
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+
+from plain_session import session
 
 REALS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-3, -7.25, 1e4, 65504.0, 1e30, -1e30, 1e-42, 3e-8,
          float('inf'), float('-inf'), float('nan'), 16777217.0, 2147483648.0, 0.1, 1 / 3]
@@ -457,15 +458,6 @@ KINDS = {
 }
 
 
-def session(model):
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.add_session_config_entry('session.disable_prepacking', '1')
-    return ort.InferenceSession(model, options, providers=['CPUExecutionProvider'])
-
-
 class Graph:
     """Nodes with their values, as onnxruntime computes each."""
 
@@ -498,7 +490,7 @@ class Graph:
         values = [numpy_helper.from_array(self.values[name], name) for name in set(names) if name in self.values]
         try:
             single = self.model([node], self.initializers + values, outputs)
-            results = session(single.SerializeToString()).run(outputs, {})
+            results = session(single.SerializeToString(), prepacking=False).run(outputs, {})
         except Exception:
             del self.initializers[first:]
             return False

@@ -15,9 +15,9 @@ import zipfile
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 
 from compress_models import hash_of
+from plain_session import session
 
 PACKAGES = [
     ('basic-pitch', '0.4.0'),
@@ -90,14 +90,6 @@ def extract(wheel, folder):
 def digest_of(path):
     with open(path, 'rb') as file:
         return hashlib.file_digest(file, 'sha256').digest()
-
-
-def session(path):
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return ort.InferenceSession(path, options, providers=['CPUExecutionProvider'])
 
 
 DTYPES = {'float': np.float32, 'float16': np.float16, 'double': np.float64, 'bool': np.bool_}

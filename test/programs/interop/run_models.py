@@ -3,7 +3,7 @@
 SOURCE is `built`, models that are written into FOLDER, or `packages`, those in packages of PyPI. Prints a line of JSON for each
 model: its name and path, and types and shapes of inputs and outputs; then {"done": number}. After that it answers each line of stdin, a request, by a line:
 
-{name, path, inputs, outputs, axis?, chain?, text?}: runs the model `path`. `inputs` and `outputs` have the names of the values of
+{name, path, inputs, outputs, axis?, chain?, text?, leastScale?}: runs the model `path`. `inputs` and `outputs` have the names of the values of
 the model NAME by the names that they have in `path`; a name "second/…" is that of a second run of NAME, in which `chain` has
 outputs of the first run by the inputs that take them. `axis`: outputs have one dimension more. `text`: a file that has to have the
 text of onnx.printer.
@@ -11,7 +11,7 @@ text of onnx.printer.
 {name, ranges}: answers {ranges} with the least and the largest element of every float value, for static quantization.
 
 The answer is {}, or {failure} where the model does not run, has other outputs, or is refused by onnx.checker although NAME is
-not; {difference} is the largest difference relative to the largest element, or to 0.001, where bits differ, and {missing} a kernel that
+not; {difference} is the largest difference relative to the largest element, or to `leastScale`, where bits differ, and {missing} a kernel that
 onnxruntime does not have.
 """
 import json
@@ -22,26 +22,15 @@ import warnings
 import numpy as np
 import onnx
 import onnx.printer
-import onnxruntime as ort
 
 import model_set
 import package_models
+from plain_session import session
 
 LARGE_BYTES = 100_000_000
 CASES = {}
-# Outputs that are smaller, such as probabilities of what is not there, have no relative error that says something.
-LEAST_SCALE = 1e-3
 # Results of the models, at most this many bytes each for inner values.
 MAX_VALUES_BYTES = 50_000_000
-
-
-def session(model):
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    # Optimizations join other nodes after an edit, and so round differently.
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return ort.InferenceSession(model, options, providers=['CPUExecutionProvider'])
 
 
 def bytes_of(path):
@@ -108,18 +97,18 @@ def describe(value):
     return {'dtype': str(value.dtype), 'shape': list(value.shape)} if isinstance(value, np.ndarray) else {}
 
 
-def difference(found, expected):
+def difference(found, expected, least_scale=1e-30):
     """None where both are equal in every bit, else a number; raises where they cannot be compared."""
     if type(found) is not type(expected):
         raise ValueError(f'{type(found).__name__} instead of {type(expected).__name__}')
     if isinstance(expected, (list, tuple)):
         if len(found) != len(expected):
             raise ValueError('another number of elements')
-        return max((each for each in map(difference, found, expected) if each is not None), default=None)
+        return max((each for each in (difference(*pair, least_scale) for pair in zip(found, expected)) if each is not None), default=None)
     if isinstance(expected, dict):
         if list(found) != list(expected):
             raise ValueError('other keys')
-        return difference(list(found.values()), list(expected.values()))
+        return difference(list(found.values()), list(expected.values()), least_scale)
     if not isinstance(expected, np.ndarray):
         return None if found == expected else 1.0
     if found.dtype != expected.dtype or found.shape != expected.shape:
@@ -133,7 +122,7 @@ def difference(found, expected):
     if not np.array_equal(np.isfinite(found), np.isfinite(expected)):
         return float('inf')
     finite = np.isfinite(expected)
-    return float(np.abs(found[finite].astype(np.float64) - expected[finite]).max(initial=0) / max(np.abs(expected[finite]).max(initial=0), LEAST_SCALE))
+    return float(np.abs(found[finite].astype(np.float64) - expected[finite]).max(initial=0) / max(np.abs(expected[finite]).max(initial=0), least_scale))
 
 
 def ranges_of(case):
@@ -181,7 +170,7 @@ def answer(case, request):
         if 'axis' in request:
             expected = np.expand_dims(expected, request['axis'])
         try:
-            found = difference(results[name], expected)
+            found = difference(results[name], expected, request.get('leastScale', 1e-30))
         except ValueError as problem:
             return {'failure': f'{name}: {problem}'}
         if found is not None:

@@ -74,7 +74,7 @@ export const ACTIONS = {
   'extract from a half': { refusals: ['ERR_ARGUMENT'], run: extractFrom },
   'infer shapes': { run: inferShapesOf },
   'set input shapes': { run: setShapes },
-  'set batch': { refusals: ['ERR_GRAPH', 'ERR_UNSUPPORTED'], run: setBatchOf },
+  'set batch': { refusals: ['ERR_GRAPH'], run: setBatchOf },
   'expand output dims': { refusals: ['ERR_GRAPH', 'ERR_UNSUPPORTED'], run: expandOutputs },
   'merge beside itself': { run: mergeBeside },
   'merge after itself': { run: mergeAfter },

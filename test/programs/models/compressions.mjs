@@ -10,6 +10,9 @@ const REFUSALS = ['ERR_UNSUPPORTED', 'ERR_GRAPH', 'ERR_ARGUMENT']
 /** Passes are among the edits; with float16 inputs a model takes others. */
 const LEFT_OUT = ['optimized', 'fp16-io']
 
+/** Smaller outputs, such as probabilities of what is not there, have no relative error that says something. */
+const LEAST_SCALE = 1e-3
+
 const compressions = Object.entries(TARGETS).filter(([name]) => !LEFT_OUT.includes(name))
 
 export const COMPRESSIONS = Object.fromEntries(
@@ -23,7 +26,7 @@ export const COMPRESSIONS = Object.fromEntries(
         const isStatic = name.startsWith('static')
         const { ranges } = isStatic ? await ask({ name: model.name, ranges: true }) : {}
         const { nodes, tensors } = await run(onnx, ranges)
-        return nodes.length + tensors.length > 0 ? {} : undefined
+        return nodes.length + tensors.length > 0 ? { request: { leastScale: LEAST_SCALE } } : undefined
       },
     },
   ]),
