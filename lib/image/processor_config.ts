@@ -246,7 +246,7 @@ function checkField(name: string, value: unknown, warn: (message: string) => voi
   if (KNOWN.includes(name) || IGNORED.includes(name)) return
   const near = nearestNames(name, KNOWN)
   const advice = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : ''
-  warn(`unknown field ${valueText(name)} of the image processor is ignored.${advice}`)
+  warn(`unknown field ${valueText(name)} of the image processor.${advice}`)
 }
 
 function wrong(name: string, value: unknown, rule: string): TileworkError {
