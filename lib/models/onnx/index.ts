@@ -44,9 +44,9 @@ export {
 export { type WeightError, type WeightErrorOptions, weightErrors } from './compress/weight_errors.js'
 export type { QuantizeWeightsOptions } from './compress/weight_options.js'
 export { quantizeWeights } from './compress/weights.js'
+export type { DeviceConfiguration } from './document/device_configuration.js'
 export { Graph, type GraphConstructor } from './document/graph.js'
 export {
-  type DeviceConfiguration,
   type NewModel,
   OnnxModel,
   type PlacedTensor,
@@ -64,6 +64,9 @@ export type {
   NewAttributeValue,
   NewNode,
   Node,
+  NodeDeviceConfiguration,
+  ShardedDimension,
+  Sharding,
   Use,
   Value,
   ValueInfo,

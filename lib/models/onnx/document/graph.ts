@@ -325,12 +325,7 @@ export class ProtoGraph implements GraphInterface {
 
   addNode(node: NewNode, at?: number): Node {
     const checked = checkNewNode(this.message, node, GRAPHS)
-    if (at !== undefined && !Number.isSafeInteger(at)) {
-      throw new TileworkError(
-        'ERR_ARGUMENT',
-        `The index of a node is ${valueText(at)}; it must be an integer.`,
-      )
-    }
+    checkIndex(at)
     for (const output of checked.outputs) if (output !== '' && this.#defines(output)) throw nameTaken(output)
     return this.#follow((names) => {
       const added = ProtoNode.of(this.message.insert('node', at), GRAPHS)
@@ -340,12 +335,26 @@ export class ProtoGraph implements GraphInterface {
     })
   }
 
-  removeNode(node: Node): void {
+  insertBefore(node: Node, added: NewNode): Node {
+    this.#refuseForeign('insertBefore', node)
+    return this.addNode(added, this.message.indexOf(node.message))
+  }
+
+  insertAfter(node: Node, added: NewNode): Node {
+    this.#refuseForeign('insertAfter', node)
+    return this.addNode(added, this.message.indexOf(node.message) + 1)
+  }
+
+  #refuseForeign(method: string, node: Node): void {
     if (!isInstance(node, ProtoNode)) {
-      throw new TileworkError('ERR_ARGUMENT', `removeNode takes a node; ${valueText(node)} was given.`)
+      throw new TileworkError('ERR_ARGUMENT', `${method} takes a node; ${valueText(node)} was given.`)
     }
     if (!this.contains(node))
       throw new TileworkError('ERR_ARGUMENT', `The node ${valueText(node.name)} is not in this graph.`)
+  }
+
+  removeNode(node: Node): void {
+    this.#refuseForeign('removeNode', node)
     for (const name of node.outputs) if (name !== '') this.#refuseUsed(name, node)
     this.#follow((names) => {
       names.delete(node)
@@ -531,6 +540,12 @@ export const GRAPHS: Graphs = {
 export function initializerName(list: InitializerList, field: MessageField): string {
   if (field.kind === 'tensor') return field.name
   return (list === 'initializer' ? field : field.message('values'))?.text('name') ?? ''
+}
+
+/** @throws TileworkError ERR_ARGUMENT */
+export function checkIndex(at: number | undefined): void {
+  if (at === undefined || Number.isSafeInteger(at)) return
+  throw new TileworkError('ERR_ARGUMENT', `The index of a node is ${valueText(at)}; it must be an integer.`)
 }
 
 function graphsOf(graphs: Iterable<readonly GraphInterface[]>): readonly ProtoGraph[] {

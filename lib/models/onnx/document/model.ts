@@ -18,10 +18,17 @@ import { tensorFields } from '../../../formats/onnx/tensor/fields.js'
 import { tensorOfField } from '../../../formats/onnx/tensor/from_message.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { uncloneable } from '../../../uncloneable.js'
+import {
+  addDeviceConfiguration,
+  type DeviceConfiguration,
+  deviceConfigurationsOf,
+  forgetDeviceConfiguration,
+} from './device_configuration.js'
 import { ProtoGraph } from './graph.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { ModelFunction } from './model_function.js'
 import { standardDomain } from './node.js'
+import { setOpsetImport } from './opset_import.js'
 import type { Graph } from './types.js'
 
 /** A tensor and its path in the model. */
@@ -41,13 +48,6 @@ export interface TrainingInfo {
   readonly initializationBinding: ReadonlyMap<string, string>
   /** Outputs of `algorithm` by the name of the initializer that takes them. */
   readonly updateBinding: ReadonlyMap<string, string>
-}
-
-/** Devices that a model is annotated for. */
-export interface DeviceConfiguration {
-  readonly name: string
-  readonly deviceCount: number
-  readonly devices: readonly string[]
 }
 
 /** Options of a new model. */
@@ -203,14 +203,7 @@ export class OnnxModel {
 
   /** Sets the version of an operator set and converts no node; the empty domain is ONNX itself. */
   setOpsetImport(domain: string, version: number | bigint): void {
-    checkText('The domain of an operator set', domain)
-    checkInt64('The version of an operator set', version)
-    const known = this.message
-      .messages('opset_import')
-      .findLast((each) => standardDomain(each.text('domain')) === standardDomain(domain))
-    const entry = known ?? this.message.insert('opset_import')
-    if (!known && domain !== '') entry.setText('domain', domain)
-    entry.setInt('version', version)
+    setOpsetImport(this.message, domain, version)
   }
 
   /** The main graph. @throws TileworkError ERR_GRAPH for a model without a graph */
@@ -248,11 +241,40 @@ export class OnnxModel {
 
   /** Device configurations that the model is annotated for. */
   get deviceConfigurations(): readonly DeviceConfiguration[] {
-    return this.message.messages('configuration').map((message) => ({
-      name: message.text('name'),
-      deviceCount: Number(message.int('num_devices') ?? 0),
-      devices: message.texts('device'),
-    }))
+    return deviceConfigurationsOf(this.message)
+  }
+
+  /**
+   * Adds a device configuration, to which `deviceConfigurations` of nodes refer by its name.
+   *
+   * @param added - `deviceCount` defaults to the number of `devices`; their names may be absent
+   * @throws TileworkError ERR_ARGUMENT for a name that is empty or taken, for no device, and for another number of names than devices
+   */
+  addDeviceConfiguration(
+    added: Pick<DeviceConfiguration, 'name'> & Partial<Omit<DeviceConfiguration, 'name'>>,
+  ): void {
+    addDeviceConfiguration(this.message, added)
+  }
+
+  /**
+   * Removes a device configuration, and what nodes of graphs and functions are annotated with for it.
+   *
+   * @returns false where the model has no such configuration
+   */
+  removeDeviceConfiguration(name: string): boolean {
+    checkText('The name of a device configuration', name)
+    const count = this.message.filter('configuration', (field) => (field as Message).text('name') !== name)
+    if (count === 0) return false
+    for (const graph of this.graphs())
+      for (const { message } of graph.nodes) forgetDeviceConfiguration(message, name)
+    for (const { nodes } of this.functions) {
+      for (const node of nodes) {
+        forgetDeviceConfiguration(node.message, name)
+        for (const graph of node.subgraphs)
+          for (const { message } of graph.allNodes()) forgetDeviceConfiguration(message, name)
+      }
+    }
+    return true
   }
 
   /**

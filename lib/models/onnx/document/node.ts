@@ -5,9 +5,18 @@ import { checkText, checkTexts } from '../../../formats/onnx/protobuf/field_inpu
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { valueText } from '../../../value_text.js'
 import { checkNewAttribute, ProtoAttribute } from './attribute.js'
+import { nodeDeviceConfigurations, setNodeDeviceConfigurations } from './device_configuration.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { hasSubgraphs } from './node_names.js'
-import type { Attribute, Graph, Graphs, NewAttribute, NewNode, Node } from './types.js'
+import type {
+  Attribute,
+  Graph,
+  Graphs,
+  NewAttribute,
+  NewNode,
+  Node,
+  NodeDeviceConfiguration,
+} from './types.js'
 
 export class ProtoNode implements Node {
   /** A public field, and the first: `structuredClone` meets its symbol, and no object has a field for that alone. */
@@ -79,6 +88,14 @@ export class ProtoNode implements Node {
       isRemoved = removeMetadata(this.message, key)
     })
     return isRemoved
+  }
+
+  get deviceConfigurations(): readonly NodeDeviceConfiguration[] {
+    return nodeDeviceConfigurations(this.message)
+  }
+
+  set deviceConfigurations(configurations: readonly NodeDeviceConfiguration[]) {
+    this.#change(() => setNodeDeviceConfigurations(this.message, configurations))
   }
 
   get graph(): Graph | undefined {

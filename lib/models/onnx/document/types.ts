@@ -125,6 +125,32 @@ export interface Attribute {
   set(attribute: NewAttribute): void
 }
 
+/** How one dimension of a value is split. Several parts are dimensions that a reshape made one. */
+export interface ShardedDimension {
+  /** Negative ones count from the last. */
+  readonly axis: number
+  readonly parts: readonly { readonly extent: Dimension; readonly shards: number }[]
+}
+
+/** How a value of a node is spread over devices; dimensions that are not listed are whole on each. */
+export interface Sharding {
+  /** An input or output of the node. */
+  readonly value: string
+  /** Index of a device for each shard, or a key of `deviceGroups`. */
+  readonly devices?: readonly number[]
+  /** Devices that hold copies of a shard, by a key that is no index, such as -1. */
+  readonly deviceGroups?: ReadonlyMap<number, readonly number[]>
+  readonly dims?: readonly ShardedDimension[]
+}
+
+/** What a node is annotated with for one device configuration of the model. */
+export interface NodeDeviceConfiguration {
+  /** Name of the configuration. */
+  readonly configuration: string
+  readonly pipelineStage?: number
+  readonly shardings?: readonly Sharding[]
+}
+
 /** An operator with its inputs, outputs and attributes. An empty name stands for an omitted optional input or output. */
 export interface Node {
   /** @internal */
@@ -141,6 +167,11 @@ export interface Node {
   inputs: readonly string[]
   /** A shorter list is refused (ERR_ARGUMENT) while an output that it drops is used. */
   outputs: readonly string[]
+  /**
+   * Annotations for several devices. @throws TileworkError ERR_ARGUMENT, when set, for a configuration that the model lacks, a value that is no
+   * input or output of the node, a device beyond those of the configuration
+   */
+  deviceConfigurations: readonly NodeDeviceConfiguration[]
   readonly attributes: readonly Attribute[]
   /** @internal As `attributes`, for walks over whole models, which read each once: see `Message.fieldsOf`. */
   attributesOnce(): readonly Attribute[]
@@ -285,6 +316,10 @@ export interface Graph {
    * @throws TileworkError ERR_ARGUMENT for an invalid node and for an output name that is taken
    */
   addNode(node: NewNode, at?: number): Node
+  /** Adds a node in front of one of this graph. @throws TileworkError as `addNode`, and ERR_ARGUMENT for a node of another graph */
+  insertBefore(node: Node, added: NewNode): Node
+  /** Adds a node behind one of this graph. @throws TileworkError as `insertBefore` */
+  insertAfter(node: Node, added: NewNode): Node
   /** @throws TileworkError ERR_ARGUMENT for a node of another graph, and for one whose outputs are used */
   removeNode(node: Node): void
   /**

@@ -17,7 +17,9 @@ import { checkRules, importOpsets, nodeRuleOf, type Rule, titleOf } from '../rew
 import { addDefaultAttributes, removeDefaultAttributes, removeOptionalOutputs } from './defaults.js'
 import { deduplicate, liftConstants, liftInitializers } from './initializers.js'
 import { inlineFunctions } from './inline.js'
+import { clearMetadata } from './metadata.js'
 import { fixNames } from './names.js'
+import { fixOutputs } from './outputs.js'
 import { BRANCHES } from './rules/branches.js'
 import { equalNodesRule } from './rules/equal_nodes.js'
 import { foldRule, type Growth } from './rules/fold.js'
@@ -60,6 +62,8 @@ export type OptimizePass =
   | 'remove-unused-opsets'
   | 'add-default-attributes'
   | 'fix-names'
+  | 'fix-outputs'
+  | 'clear-metadata'
 
 /** What rules of one run share. */
 interface RuleLimits {
@@ -255,6 +259,20 @@ export const PASSES: readonly Pass[] = [
     runs: 'on request',
     run: fixNames,
   },
+  {
+    name: 'fix-outputs',
+    description:
+      'puts an `Identity` before outputs that are inputs or weights, and before all but one of those that are listed twice; the input gets another name',
+    runs: 'on request',
+    isOfFunctions: true,
+    run: fixOutputs,
+  },
+  {
+    name: 'clear-metadata',
+    description: 'removes doc strings and metadata of graphs, functions and nodes; those of the model stay',
+    runs: 'on request',
+    run: clearMetadata,
+  },
 ]
 
 /** The rules of all passes that have some, with or without those that round. @internal */
@@ -267,8 +285,8 @@ export function rulesOfAllPasses(body: Body, fuse: boolean): readonly NodeRule[]
 /** Options of `optimize`. */
 export interface OptimizeOptions {
   /**
-   * Passes to run, always in their documented order. Default: all but `add-default-attributes`, `fix-names` and those whose results
-   * are rounded otherwise.
+   * Passes to run, always in their documented order. Default: all but `add-default-attributes`, `fix-names`,
+   * `fix-outputs`, `clear-metadata` and those whose results are rounded otherwise.
    */
   readonly only?: readonly OptimizePass[]
   /** Whether passes run, too, whose results are rounded otherwise: those whose names begin with `fuse`. Default false. */

@@ -55,6 +55,10 @@ function graphOf(body: ModelFunction): Graph {
 function takeBack(body: ModelFunction, { message }: Graph): void {
   for (const list of LISTS) body.message.clear(list)
   copyLists(message, body.message)
+  for (const end of ['input', 'output'] as const) {
+    const names = message.messages(end).map((each) => each.text('name'))
+    if (names.some((name, at) => name !== body.message.texts(end)[at])) body.message.setTexts(end, names)
+  }
 }
 
 function copyLists(from: Message, to: Message): void {

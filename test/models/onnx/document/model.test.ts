@@ -726,6 +726,20 @@ describe('an edit', () => {
       expect(() => graph.addNode({ opType: 'Relu', outputs: ['y'] })).toThrow(
         expect.objectContaining({ code: 'ERR_ARGUMENT' }),
       )
+      const before = graph.insertBefore(graph.nodes[1]!, { opType: 'A', name: 'before', outputs: ['p'] })
+      const after = graph.insertAfter(graph.nodes[2]!, { opType: 'A', name: 'after', outputs: ['q'] })
+      expect(graph.nodes.map(({ name }) => name)).toEqual(['fourth', 'before', 'first', 'after', 'second'])
+      graph.insertAfter(graph.nodes.at(-1)!, { opType: 'A', name: 'last', outputs: ['r'] })
+      expect(graph.nodes.at(-1)!.name).toBe('last')
+      for (const node of [before, after, graph.nodes.at(-1)!]) graph.removeNode(node)
+      for (const method of ['insertBefore', 'insertAfter'] as const) {
+        const refused = expect.objectContaining({ code: 'ERR_ARGUMENT' })
+        expect(() => graph[method](before, { opType: 'A' })).toThrow(refused)
+        expect(() => graph[method](file2Node, { opType: 'A' })).toThrow(refused)
+        expect(() => graph[method](7 as never, { opType: 'A' })).toThrow(
+          `${method} takes a node; 7 was given`,
+        )
+      }
       sortNodes(graph)
       expect(graph.nodes.map(({ name }) => name)).toEqual(['first', 'second', 'fourth'])
       expect(graph.nodes[2]).toBe(added)

@@ -55,6 +55,15 @@ const CALLS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown
   usersOf: ({ graph }, wrong) => graph.usersOf(wrong),
   addNode: ({ graph }, wrong) => graph.addNode(wrong),
   'addNode at': ({ graph }, wrong) => graph.addNode({ opType: 'A', outputs: ['q'] }, wrong),
+  insertBefore: ({ graph }, wrong) => graph.insertBefore(wrong, { opType: 'A', outputs: ['q'] }),
+  insertAfter: ({ graph }, wrong) => graph.insertAfter(graph.nodes[0]!, wrong),
+  addDeviceConfiguration: (model, wrong) => model.addDeviceConfiguration(wrong),
+  'addDeviceConfiguration devices': (model, wrong) =>
+    model.addDeviceConfiguration({ name: 'd', devices: wrong }),
+  removeDeviceConfiguration: (model, wrong) => model.removeDeviceConfiguration(wrong),
+  deviceConfigurations: ({ graph }, wrong) => Object.assign(graph.nodes[0]!, { deviceConfigurations: wrong }),
+  'deviceConfigurations sharding': ({ graph }, wrong) =>
+    Object.assign(graph.nodes[0]!, { deviceConfigurations: [{ configuration: 'd', shardings: [wrong] }] }),
   removeNode: ({ graph }, wrong) => graph.removeNode(wrong),
   'replaceAllUses name': ({ graph }, wrong) => graph.replaceAllUses(wrong, 'y'),
   'replaceAllUses other': ({ graph }, wrong) => graph.replaceAllUses('x', wrong),

@@ -164,3 +164,78 @@ describe('removeFunction', () => {
     )
   })
 })
+
+describe('the body of a function', () => {
+  const refused = (text: string) => expect.objectContaining({ code: 'ERR_ARGUMENT', message: text })
+
+  it('is edited and read again', async () => {
+    const made = model()
+    const body = addFunction(made, double)
+    const neg = body.addNode({ opType: 'Neg', inputs: ['b'], outputs: ['c'] })
+    body.insertBefore(neg, { opType: 'Abs', inputs: ['b'], outputs: ['d'] })
+    body.insertAfter(neg, { opType: 'Add', inputs: ['c', 'd'], outputs: ['e'] })
+    body.outputs = ['e']
+    body.inputs = ['a', 'more']
+    body.attributeNames = ['alpha', 'beta']
+    body.setAttribute('beta', { type: 'FLOAT', value: 2 })
+    body.docString = 'text'
+    body.setMetadata('key', 'value')
+    body.setOpsetImport('', 20)
+    body.setType('d', { kind: 'tensor', dtype: 'float32', shape: [2] })
+    using file = await open(await serialize(made))
+    const [read] = file.onnx!.functions
+    expect(read!.nodes.map(({ opType }) => opType)).toEqual(['Softmax', 'Abs', 'Neg', 'Add'])
+    expect([read!.inputs, read!.outputs, read!.attributeNames]).toEqual([['a', 'more'], ['e'], ['alpha']])
+    expect(read!.attributes.map(({ name, value }) => [name, value])).toEqual([['beta', 2]])
+    expect([read!.docString, read!.metadata.get('key'), read!.opsetImports.get('')]).toEqual([
+      'text',
+      'value',
+      20,
+    ])
+    expect(read!.valueTypes.get('d')).toEqual({ kind: 'tensor', dtype: 'float32', shape: [2] })
+
+    read!.outputs = ['b']
+    for (const node of read!.nodes.slice(1).reverse()) read!.removeNode(node)
+    expect(read!.removeAttribute('beta')).toBe(true)
+    expect(read!.removeAttribute('alpha')).toBe(true)
+    expect(read!.removeAttribute('alpha')).toBe(false)
+    expect(read!.removeMetadata('key')).toBe(true)
+    expect([read!.nodes.length, read!.attributeNames, read!.attributes]).toEqual([1, [], []])
+  })
+
+  it('refuses what would break it', () => {
+    const made = model()
+    const body = addFunction(made, double)
+    const [first] = body.nodes
+    const foreign = made.graph.nodes[0]!
+    expect(() => body.addNode({ opType: 'Neg', inputs: ['a'], outputs: ['b'] })).toThrow(
+      refused('The function defines "b" twice.'),
+    )
+    expect(() => body.removeNode(first!)).toThrow(
+      refused('"b" is used by the function as its output; replace its uses first.'),
+    )
+    expect(() => body.insertAfter(foreign, { opType: 'Neg' })).toThrow(
+      /is not a node of the function "Double"/,
+    )
+    expect(() => body.removeNode(foreign)).toThrow(/is not a node of the function "Double"/)
+    const setters: [() => void, string][] = [
+      [
+        () => Object.assign(body, { inputs: [] }),
+        '"a" is used by the node "" (Softmax); replace its uses first.',
+      ],
+      [() => Object.assign(body, { inputs: ['a', 'b'] }), 'The function defines "b" twice.'],
+      [() => Object.assign(body, { inputs: ['a', 'a'] }), 'The inputs of a function contain "a" twice.'],
+      [() => Object.assign(body, { outputs: ['z'] }), 'The function has no value "z".'],
+      [
+        () => Object.assign(body, { attributeNames: [''] }),
+        'The attributeNames of a function contain an empty name.',
+      ],
+    ]
+    for (const [set, text] of setters) expect(set).toThrow(refused(text))
+    body.addNode({ opType: 'Body', outputs: ['c'], attributes: graphOf('b') })
+    body.outputs = ['c']
+    expect(() => body.removeNode(first!)).toThrow(
+      refused('"b" is used by the node "" (Body); replace its uses first.'),
+    )
+  })
+})

@@ -967,6 +967,86 @@ describe('defaults and unused parts', () => {
     expect(all.slice(0, 2)).toEqual(['r', 'r_1'])
     expect([...graph.subgraphs()].map((each) => textOf(each)[0])).toEqual(['a_1 = Neg(x)', 'a_2 = Neg(x)'])
   })
+
+  it('gives outputs that are inputs, weights or other outputs a node of their own', async () => {
+    const inside = branch({ inputs: { i: float(1) }, nodes: [], outputs: ['i'] })
+    const model = modelOf({
+      weights: { w: floats(1, 2) },
+      nodes: [
+        { opType: 'Relu', inputs: ['x'], outputs: ['r'] },
+        { opType: 'Body', domain: 'own', inputs: ['r'], outputs: ['s'], attributes: { body: inside } },
+      ],
+      outputs: ['x', 'w', 'r', 's'],
+    })
+    // The listing of an output twice is a fault that only files have.
+    model.graph.message.insert('output').setText('name', 'r')
+    model.setOpsetImport('own', 1)
+    addFunction(model, { domain: 'own', name: 'Same', inputs: ['a'], outputs: ['a'], nodes: [] })
+    const changes = await optimize(model, { only: ['fix-outputs'] })
+    expect(changes).toEqual([{ pass: 'fix-outputs', changes: 5 }])
+    expect([...model.graph.inputNames]).toEqual(['x_orig'])
+    expect(model.graph.outputs.map(({ name }) => name)).toEqual(['x', 'w', 'r', 's', 'r_alias_4'])
+    expect(textOf(model.graph)).toEqual([
+      'r = Relu(x_orig)',
+      's = Body(r)',
+      'r_alias_4 = Identity(r)',
+      'x = Identity(x_orig)',
+      'w = Identity(w_orig)',
+    ])
+    expect([...model.graph.subgraphs()].flatMap((each) => textOf(each))).toEqual(['i = Identity(i_orig)'])
+    const [same] = model.functions
+    expect([same!.inputs, same!.outputs, same!.nodes.map(({ inputs }) => inputs)]).toEqual([
+      ['a_orig'],
+      ['a'],
+      [['a_orig']],
+    ])
+    expect((await check(await serialize(model))).filter(({ severity }) => severity === 'error')).toEqual([])
+    expect(await optimize(model, { only: ['fix-outputs', 'remove-identity'] })).toEqual([
+      { pass: 'remove-identity', changes: 0 },
+      { pass: 'fix-outputs', changes: 0 },
+    ])
+  })
+
+  it('clears doc strings and metadata of graphs, nodes and functions', async () => {
+    const model = modelOf({
+      nodes: [
+        {
+          opType: 'If',
+          inputs: ['x'],
+          outputs: ['y'],
+          attributes: {
+            then_branch: branch({
+              nodes: [{ opType: 'Neg', inputs: ['x'], outputs: ['n'] }],
+              outputs: ['n'],
+            }),
+          },
+        },
+      ],
+      outputs: ['y'],
+    })
+    addFunction(model, {
+      domain: 'own',
+      name: 'Half',
+      inputs: ['a'],
+      outputs: ['b'],
+      nodes: [{ opType: 'Neg', inputs: ['a'], outputs: ['b'] }],
+    })
+    const [inner] = [...model.graph.subgraphs()]
+    const noted = [model.graph, ...model.graph.allNodes(), inner!, model.functions[0]!.nodes[0]!]
+    for (const each of noted) each.setMetadata('from', 'an exporter')
+    model.graph.docString = 'a graph'
+    model.docString = 'a model'
+    model.setMetadata('kept', 'yes')
+    expect(await optimize(model, { only: ['clear-metadata'] })).toEqual([
+      { pass: 'clear-metadata', changes: 5 },
+    ])
+    for (const each of noted) expect(each.metadata.size).toBe(0)
+    expect([model.graph.docString, model.docString, model.metadata.get('kept')]).toEqual([
+      '',
+      'a model',
+      'yes',
+    ])
+  })
 })
 
 describe('inline-functions', () => {
