@@ -66,7 +66,7 @@ const ATTRIBUTE_GRAPHS: ReadonlySet<number> = new Set([
 const FUNCTION_KEY = keyFields('FunctionProto', 'name')
 const NODE_KEY = keyFields('NodeProto', 'op_type')
 
-type Visit = (number: number, start: number, end: number) => Steps<void> | undefined
+type Visit = (number: number, start: number, end: number) => Steps<void> | number | undefined
 
 class FunctionReader {
   readonly cursor: WireCursor
@@ -111,7 +111,9 @@ class FunctionReader {
 
   *#attribute(start: number, end: number, calls: Set<string>, depth: number): Steps<void> {
     yield* this.#inside(start, end, (number, from, to) =>
-      ATTRIBUTE_GRAPHS.has(number) ? this.#nodes(from, to, GRAPH_NODE, calls, depth + 1) : undefined,
+      ATTRIBUTE_GRAPHS.has(number)
+        ? this.#nodes(from, to, GRAPH_NODE, calls, depth + 1)
+        : this.cursor.endOfRun(end),
     )
   }
 
@@ -133,7 +135,9 @@ class FunctionReader {
     const { cursor } = this
     cursor.position = start
     yield* eachField(cursor, end, () =>
-      cursor.wireType === LENGTH ? visit(cursor.number, cursor.valueStart, cursor.position) : undefined,
+      cursor.wireType === LENGTH
+        ? visit(cursor.number, cursor.valueStart, cursor.position)
+        : cursor.endOfRun(end),
     )
   }
 }

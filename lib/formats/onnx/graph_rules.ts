@@ -48,8 +48,11 @@ interface Range {
   readonly end: number
 }
 
-/** Visits a length-delimited field; returns a walk where the window does not hold all that it reads. */
-type Visit = (number: number, start: number, end: number) => Steps<void> | undefined
+/**
+ * Visits a length-delimited field; returns a walk where the window does not hold all that it reads, or the byte offset of a later
+ * field to continue at.
+ */
+type Visit = (number: number, start: number, end: number) => Steps<void> | number | undefined
 
 /** A graph in an attribute of a node. */
 interface Subgraph {
@@ -395,7 +398,7 @@ class GraphWalker {
   ): Steps<void> | undefined {
     let count = 0
     return this.#inside(start, end, (number, from, to) => {
-      if (number !== ATTRIBUTE.g && number !== ATTRIBUTE.graphs) return undefined
+      if (number !== ATTRIBUTE.g && number !== ATTRIBUTE.graphs) return this.cursor.endOfRun(end)
       const path = `${scope.pathOf(scope.nodeCount - 1)}.attribute[${attribute}]`
       const field = number === ATTRIBUTE.g ? 'g' : `graphs[${count++}]`
       const node = scope.nodeCount - 1
@@ -579,7 +582,7 @@ class GraphWalker {
   /** As `#walk`, with a range as an object, for what is rare. */
   *#fields(
     { start, end }: Range,
-    visit: (number: number, range: Range) => Steps<void> | undefined,
+    visit: (number: number, range: Range) => Steps<void> | number | undefined,
   ): Steps<void> {
     yield* this.#walk(start, end, (number, from, to) => visit(number, { start: from, end: to }))
   }
@@ -595,7 +598,9 @@ class GraphWalker {
     const { cursor } = this
     cursor.position = start
     return visitFields(cursor, end, () =>
-      cursor.wireType === LENGTH ? visit(cursor.number, cursor.valueStart, cursor.position) : undefined,
+      cursor.wireType === LENGTH
+        ? visit(cursor.number, cursor.valueStart, cursor.position)
+        : cursor.endOfRun(end),
     )
   }
 }

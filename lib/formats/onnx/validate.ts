@@ -144,14 +144,17 @@ class Level {
   field: FieldInfo | undefined
   index = 0
   /** Checks a field. */
-  readonly visit: () => Steps<void> | undefined
+  readonly visit: () => Steps<void> | number | undefined
+  /** End of the message. */
+  #end = 0
 
-  constructor(visit: (level: Level) => Steps<void> | undefined) {
-    this.visit = () => visit(this)
+  constructor(visit: (level: Level, end: number) => Steps<void> | number | undefined) {
+    this.visit = () => visit(this, this.#end)
   }
 
-  start(rules: MessageRules, isListed: boolean): void {
+  start(rules: MessageRules, end: number, isListed: boolean): void {
     this.rules = rules
+    this.#end = end
     this.isListed = isListed
     this.seen = 0
     this.members = 0
@@ -199,7 +202,7 @@ class Validator {
     this.#depth += 1
     this.#budget.require('depth', this.#depth, start)
     const level = this.#levels[this.#depth - 1] ?? this.#newLevel()
-    level.start(rules, isListed)
+    level.start(rules, end, isListed)
     const steps =
       rules.isTensor && !isListed ? this.#tensor(level, start, end) : this.#fields(level, start, end)
     if (steps) return afterSteps(steps, this.#leave)
@@ -208,7 +211,7 @@ class Validator {
   }
 
   #newLevel(): Level {
-    const level = new Level((each) => this.#field(each))
+    const level = new Level((each, end) => this.#field(each, end))
     this.#levels.push(level)
     return level
   }
@@ -226,11 +229,11 @@ class Validator {
   }
 
   /** Checks the current field. */
-  #field(level: Level): Steps<void> | undefined {
+  #field(level: Level, end: number): Steps<void> | number | undefined {
     const { wireType, number } = this.cursor
     const { name, fields } = level.rules
     const rule = fields[number]
-    if (!rule) return undefined
+    if (!rule) return this.cursor.endOfRun(end)
     const { field } = rule
     level.field = field
     if ((rule.wireTypes & (1 << wireType)) === 0) {
@@ -238,8 +241,11 @@ class Validator {
       return undefined
     }
     if (wireType === VARINT && rule.limit !== undefined) this.#checkNumber(name, rule)
-    if (field.isRepeated) level.index = level.counts[number]!++
-    else this.#checkSingular(level, field)
+    if (!field.isRepeated) this.#checkSingular(level, field)
+    // Bytes, and numbers that are not cut: one is as good as the next.
+    else if (rule.limit === undefined && (rule.content === 'unchecked' || wireType !== LENGTH))
+      return this.cursor.endOfRun(end)
+    else level.index = level.counts[number]!++
     return wireType === LENGTH ? this.#content(level, rule) : undefined
   }
 

@@ -92,7 +92,7 @@ export class LocationFinder {
     cursor.position = start
     return visitFields(cursor, end, () => {
       const kind = kinds[cursor.number]
-      if (kind === undefined || cursor.wireType !== LENGTH) return undefined
+      if (kind === undefined || cursor.wireType !== LENGTH) return cursor.endOfRun(end)
       const { valueStart, position } = cursor
       return kind === 'TensorProto'
         ? this.#tensor(valueStart, position)

@@ -56,6 +56,11 @@ export class NewTensor implements Listed {
 /** Gets `bytes[start, end)` of a field; a view would take longer to make than to compare. Must keep no bytes and read no message. */
 export type TextVisit = (bytes: Uint8Array, start: number, end: number, field: number) => void
 
+/** What a visit returns that read no field inside and need not see the fields that continue the run; see `endOfRun`. */
+const SKIP_RUN = 'skip run'
+type FieldVisited = typeof SKIP_RUN | undefined
+type FieldVisit = (cursor: WireCursor) => FieldVisited
+
 /** An occurrence of a field with messages. */
 export type MessageField = Message | NewTensor
 
@@ -70,6 +75,8 @@ const FIELD_NUMBERS = 32
 
 /** Bytes of a number of a float field. */
 const FLOAT_BYTES = 4
+/** Bytes of the tags of fields that `endOfRun` skips. */
+const TAG_BYTES = 1
 
 /** Longer messages keep an index of their runs of fields; others are scanned at each access. */
 const MIN_INDEXED_BYTES = 4096
@@ -159,6 +166,7 @@ export class Message implements Listed {
     let isThere = false
     this.#scan(info, () => {
       isThere = true
+      return SKIP_RUN
     })
     return isThere
   }
@@ -169,7 +177,9 @@ export class Message implements Listed {
     const known = this.#lists?.items(info.number)
     if (known) return known.map((item) => bytesOf(item as string | Uint8Array))
     const values: Uint8Array[] = []
-    this.#scan(info, (cursor) => values.push(this.#held(cursor).slice()))
+    this.#scan(info, (cursor) => {
+      values.push(this.#held(cursor).slice())
+    })
     return values
   }
 
@@ -190,7 +200,9 @@ export class Message implements Listed {
     const known = this.#lists?.items(info.number)
     if (known) return [...(known as readonly string[])]
     const texts: string[] = []
-    this.#scan(info, (cursor) => texts.push(this.#heldText(cursor)))
+    this.#scan(info, (cursor) => {
+      texts.push(this.#heldText(cursor))
+    })
     return texts
   }
 
@@ -201,7 +213,10 @@ export class Message implements Listed {
     const lists = names.map((name) => (isKnown ? this.texts(name) : []))
     if (!isKnown && this.#file)
       this.#scanRange(this.#start, this.#end, (cursor) => {
-        if (cursor.wireType === LENGTH) lists[numbers.indexOf(cursor.number)]?.push(this.#heldText(cursor))
+        const list = lists[numbers.indexOf(cursor.number)]
+        if (list === undefined || cursor.wireType !== LENGTH) return SKIP_RUN
+        list.push(this.#heldText(cursor))
+        return undefined
       })
     return lists as { [Index in keyof Names]: string[] }
   }
@@ -228,9 +243,11 @@ export class Message implements Listed {
     if (!this.#file) return seen
     this.#scanRange(this.#start, this.#end, (cursor) => {
       const { number } = cursor
-      if (number >= FIELD_NUMBERS || (known & (1 << number)) !== 0) return
+      if (number >= FIELD_NUMBERS || (known & (1 << number)) !== 0) return SKIP_RUN
       seen |= 1 << number
-      if ((fields & (1 << number)) !== 0 && cursor.wireType === LENGTH) this.#visitText(cursor, visit)
+      if ((fields & (1 << number)) === 0 || cursor.wireType !== LENGTH) return SKIP_RUN
+      this.#visitText(cursor, visit)
+      return undefined
     })
     return seen
   }
@@ -247,11 +264,13 @@ export class Message implements Listed {
       return
     }
     let seen = 0
-    const visitField = (cursor: WireCursor): void => {
+    const visitField = (cursor: WireCursor): FieldVisited => {
       const { number } = cursor
-      if (number >= FIELD_NUMBERS) return
+      if (number >= FIELD_NUMBERS) return undefined
       seen |= 1 << number
-      if ((fields & (1 << number)) !== 0 && cursor.wireType === LENGTH) this.#visitText(cursor, visit)
+      if ((fields & (1 << number)) === 0 || cursor.wireType !== LENGTH) return SKIP_RUN
+      this.#visitText(cursor, visit)
+      return undefined
     }
     this.#scan(fieldInfo(this.type, name), ({ valueStart, position }) => {
       seen = 0
@@ -278,6 +297,9 @@ export class Message implements Listed {
     const info = fieldInfo(this.type, name)
     const known = this.#lists?.items(info.number)
     if (known) return known.some((item) => item instanceof Message && inner.some((each) => item.has(each)))
+    // Of long messages the index of their runs serves the next look too.
+    if (this.#end - this.#start >= MIN_INDEXED_BYTES)
+      return this.messages(name).some((item) => inner.some((each) => item.has(each)))
     const wanted = inner.map((each) => fieldInfo(info.kind as MessageName, each))
     let isThere = false
     this.#scan(info, ({ valueStart, position }) => {
@@ -285,6 +307,7 @@ export class Message implements Listed {
         wanted.some((each) => each.number === cursor.number && canBe(each, cursor.wireType))
       this.#scanRange(valueStart, position, (cursor) => {
         isThere ||= isWanted(cursor)
+        return SKIP_RUN
       })
     })
     return isThere
@@ -305,11 +328,16 @@ export class Message implements Listed {
           packed.varint(end)
           numbers.push(integerOf(info, packed))
         }
-        return
+        return undefined
       }
-      const value = integerOf(info, cursor)
-      // As in proto2, an unknown number of an enum is an unknown field.
-      if (info.kind !== 'enum' || (value >= 0 && value < limit)) numbers.push(value)
+      const end = cursor.endOfRun(this.#end)
+      for (cursor.position = cursor.valueStart; ; cursor.position += TAG_BYTES) {
+        cursor.varint(end)
+        const value = integerOf(info, cursor)
+        // As in proto2, an unknown number of an enum is an unknown field.
+        if (info.kind !== 'enum' || (value >= 0 && value < limit)) numbers.push(value)
+        if (cursor.position >= end) return SKIP_RUN
+      }
     })
     return numbers
   }
@@ -329,10 +357,14 @@ export class Message implements Listed {
     if (known) return (known as readonly number[]).map(Math.fround)
     const values: number[] = []
     this.#scan(info, (cursor) => {
-      const run = this.#held(cursor)
-      if (run.byteLength % FLOAT_BYTES !== 0) throw this.#raggedRun(name, run.byteLength, cursor.start)
+      const isPacked = cursor.wireType === LENGTH
+      const run = isPacked ? this.#held(cursor) : cursor.held(cursor.valueStart, cursor.endOfRun(this.#end))
+      if (isPacked && run.byteLength % FLOAT_BYTES !== 0)
+        throw this.#raggedRun(name, run.byteLength, cursor.start)
       const view = new DataView(run.buffer, run.byteOffset, run.byteLength)
-      for (let at = 0; at < run.byteLength; at += FLOAT_BYTES) values.push(view.getFloat32(at, true))
+      const step = isPacked ? FLOAT_BYTES : FLOAT_BYTES + TAG_BYTES
+      for (let at = 0; at < run.byteLength; at += step) values.push(view.getFloat32(at, true))
+      return isPacked ? undefined : SKIP_RUN
     })
     return values
   }
@@ -538,7 +570,7 @@ export class Message implements Listed {
       let next = runs[run]! === info.number ? runs[run + 1]! : end
       while (next < end) {
         const batch: Message[] = []
-        const add = (cursor: WireCursor): void => {
+        const add = (cursor: WireCursor): undefined => {
           batch.push(this.#messageAt(cursor, info, counted))
           next = cursor.position
         }
@@ -641,8 +673,9 @@ export class Message implements Listed {
   #planForeign(segments: Segments, number: number, start: number, end: number): void {
     const info = MESSAGES[this.type][number]!
     this.#scanRange(start, end, (cursor) => {
-      if (canBe(info, cursor.wireType)) return
+      if (canBe(info, cursor.wireType)) return SKIP_RUN
       segments.range(this.#file!.source, cursor.start, cursor.position)
+      return undefined
     })
   }
 
@@ -730,7 +763,7 @@ export class Message implements Listed {
   }
 
   /** Visits the occurrences of a field that protobuf accepts. The cursor is at the value's end. */
-  #scan(info: FieldInfo, visit: (cursor: WireCursor) => void): void {
+  #scan(info: FieldInfo, visit: FieldVisit): void {
     if (!this.#file) return
     const from = info.oneof === undefined ? this.#start : this.#endOfOthers(info)
     const runs = this.#indexed()
@@ -757,7 +790,7 @@ export class Message implements Listed {
   #scanRange(
     start: number,
     end: number,
-    visit: (cursor: WireCursor) => void,
+    visit: FieldVisit,
     only?: FieldInfo,
     isEnough?: () => boolean,
   ): void {
@@ -766,11 +799,15 @@ export class Message implements Listed {
     try {
       // Without a generator and closures while the window holds the fields, as it mostly does.
       while (cursor.heldField(end)) {
-        if (only && (cursor.number !== only.number || !canBe(only, cursor.wireType))) continue
+        if (only && (cursor.number !== only.number || !canBe(only, cursor.wireType))) {
+          cursor.position = cursor.endOfRun(end)
+          continue
+        }
         const { position } = cursor
-        visit(cursor)
+        const visited = visit(cursor)
         if (isEnough?.()) return
         cursor.position = position
+        if (visited === SKIP_RUN) cursor.position = cursor.endOfRun(end)
       }
       if (cursor.position < end) scanRest(cursor, end, visit, only, isEnough)
     } catch (error) {
@@ -797,7 +834,8 @@ export class Message implements Listed {
     }
     this.#scanRange(this.#start, this.#end, (cursor) => {
       if (cursor.start > last) add(0, last, cursor.start)
-      add(cursor.number, cursor.start, cursor.position)
+      add(cursor.number, cursor.start, cursor.endOfRun(this.#end))
+      return SKIP_RUN
     })
     if (this.#end > last) add(0, last, this.#end)
     return runs
@@ -975,14 +1013,17 @@ export class Message implements Listed {
 function scanRest(
   cursor: WireCursor,
   end: number,
-  visit: (cursor: WireCursor) => void,
+  visit: FieldVisit,
   only?: FieldInfo,
   isEnough?: () => boolean,
 ): void {
   const steps = eachField(cursor, end, () => {
-    if (only && (cursor.number !== only.number || !canBe(only, cursor.wireType))) return undefined
-    visit(cursor)
-    return isEnough?.() ? end : undefined
+    if (only && (cursor.number !== only.number || !canBe(only, cursor.wireType))) return cursor.endOfRun(end)
+    const { position } = cursor
+    const visited = visit(cursor)
+    if (isEnough?.()) return end
+    cursor.position = position
+    return visited === SKIP_RUN ? cursor.endOfRun(end) : position
   })
   walkSourceSync(steps, cursor)
 }

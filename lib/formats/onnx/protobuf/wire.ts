@@ -28,6 +28,8 @@ export const FIXED32 = 5
 export const FIELD_BYTES = 20
 /** Maximum length of a varint. */
 export const VARINT_BYTES = 10
+/** Fields with a number below this have a tag of one byte. */
+const ONE_BYTE_NUMBERS = 16
 
 /**
  * Window sizes. After a jump over a payload the window is as small as a typical tensor header; it doubles while reading
@@ -225,6 +227,33 @@ export class WireCursor {
     return true
   }
 
+  /**
+   * Offset after the current field and all that follow it with the same number and wire type, as far as the window has them: for
+   * walks that have nothing to do with them. Repeated numbers are often not packed, and a call for each takes most of the time.
+   *
+   * The position must be after the current field. A field that `field` refuses, and one with a tag of several bytes, ends the run.
+   */
+  endOfRun(end: number): number {
+    const base = this.#windowStart
+    const window = this.#window
+    const at = this.position - base
+    const held = Math.min(end - base, window.byteLength)
+    if (this.number >= ONE_BYTE_NUMBERS || at < 0 || at >= held) return this.position
+    const run: Run = { window, at, held, tag: (this.number << 3) | this.wireType }
+    switch (this.wireType) {
+      case VARINT:
+        return base + endOfVarints(run)
+      case FIXED64:
+        return base + endOfFixed(run, 8)
+      case LENGTH:
+        return base + endOfShortValues(run, end - base)
+      case FIXED32:
+        return base + endOfFixed(run, 4)
+      default:
+        return this.position
+    }
+  }
+
   /** Reads the next varint of a packed run into `low` and `high`. @throws FileFault */
   varint(end: number): void {
     this.#varint(end)
@@ -374,6 +403,54 @@ export class WireCursor {
     }
     return new FileFault('ERR_TRUNCATED', 'The message ends inside a varint.', this.position)
   }
+}
+
+/** Fields that may continue a run; `at` is the index in the window of the first, `held` the end of the bytes that may be read. */
+interface Run {
+  readonly window: Uint8Array
+  readonly at: number
+  readonly held: number
+  readonly tag: number
+}
+
+/** Index after the varint fields, of which each has at most `VARINT_BYTES` bytes of value. */
+function endOfVarints({ window, at, held, tag }: Run): number {
+  let end = at
+  while (end + 1 < held && window[end] === tag) {
+    let last = end + 1
+    // Most numbers have one byte.
+    if (window[last]! >= 0x80) {
+      const longest = Math.min(held, last + VARINT_BYTES) - 1
+      while (last < longest && window[last]! >= 0x80) last++
+      if (window[last]! >= 0x80) return end
+    }
+    end = last + 1
+  }
+  return end
+}
+
+function endOfFixed({ window, at, held, tag }: Run, byteLength: number): number {
+  let end = at
+  while (end + byteLength < held && window[end] === tag) end += 1 + byteLength
+  return end
+}
+
+/**
+ * Index after the length-delimited fields, of which each has a length of one or two bytes.
+ *
+ * @param limit - index of the end of the message, which a value must not exceed; the last one may exceed the window
+ */
+function endOfShortValues({ window, at, held, tag }: Run, limit: number): number {
+  let end = at
+  while (end + 2 < held && window[end] === tag) {
+    const low = window[end + 1]!
+    const high = low < 0x80 ? 0 : window[end + 2]!
+    if (high >= 0x80) return end
+    const next = end + (low < 0x80 ? 2 + low : 3 + (low & 0x7f) + 128 * high)
+    if (next > limit) return end
+    end = next
+  }
+  return end
 }
 
 /** Nesting limit of groups. ONNX defines none, so groups are skipped as unknown fields. */

@@ -157,7 +157,7 @@ class MessageFields {
     yield* eachField(cursor, end, () => {
       const { number, wireType, valueStart, position } = cursor
       const field = wanted[number]
-      if (!field) return undefined
+      if (!field) return cursor.endOfRun(end)
       if (wireType === VARINT && field.wireType === VARINT) fields.numbers.set(field.name, cursor.int64())
       if (wireType !== LENGTH || field.wireType !== LENGTH) return undefined
       if (field.kind === 'string')

@@ -109,7 +109,7 @@ const numbersOf = <Name extends string>(message: MessageName, names: readonly Na
 const GRAPH = numbersOf('GraphProto', ['name', 'node', 'input', 'initializer', 'sparse_initializer'])
 const FUNCTION_NODE = fieldNumber('FunctionProto', 'node')
 const NODE = numbersOf('NodeProto', ['input', 'output', 'name', 'op_type', 'domain', 'overload', 'attribute'])
-const ATTRIBUTE = numbersOf('AttributeProto', ['name', 'type', 'ref_attr_name', 'g', 'graphs'])
+const ATTRIBUTE = numbersOf('AttributeProto', ['name', 'type', 'ref_attr_name', 'strings', 'g', 'graphs'])
 const VALUE_NAME = fieldNumber('ValueInfoProto', 'name')
 const TENSOR_NAME = fieldNumber('TensorProto', 'name')
 
@@ -323,6 +323,7 @@ class NodeWalker {
       if (value !== undefined && (wireType !== LENGTH || position > valueStart || !PACKABLE.has(value)))
         values.add(value)
       if (wireType === VARINT && number === ATTRIBUTE.type) type = cursor.int32()
+      else if (wireType !== LENGTH || number === ATTRIBUTE.strings) return cursor.endOfRun(end)
       if (wireType !== LENGTH) return undefined
       if (number === ATTRIBUTE.name)
         return this.#text(valueStart, position, (text) => {
