@@ -52,6 +52,7 @@ export {
   type NodePatternOptions,
   narrowInts,
   node,
+  type OnnxEncoding,
   type OnnxEnd,
   OnnxModel,
   type OnnxSummary,

@@ -136,6 +136,11 @@ export interface FormatEntry<WriteOptions = unknown> {
    * without padding; where this is absent, it keeps no other.
    */
   keepsLayout?(storage: DenseStorage): boolean
+  /**
+   * True for a path whose extension means another encoding than that of files without a name, so that these are not copied there.
+   * Absent where all extensions mean the same.
+   */
+  isEncoded?(path: string): boolean
   /** True where the writer takes tensors of blocks as they are; where it is absent, it gets their numbers. */
   readonly keepsBlocks?: boolean
   /** True where layouts are entries of tilework, so that other readers see an array with the shape of the blocks. */
@@ -156,6 +161,13 @@ export interface ModelFormatEntry<Model extends object = object, WriteOptions = 
 export interface Format<WriteOptions = unknown, T extends AnyTensor = Tensor> {
   /** Throws a TileworkError at the first thing that cannot be read safely (lenient) or breaks a rule (strict). */
   read(source: ByteSource, options: ReadOptions): Promise<ReadResult<T>>
+  /**
+   * The bytes that `read` and `check` are given, for a file that stores them in another encoding; undefined for all others. The
+   * source that is returned takes the place of the file, which is closed.
+   *
+   * @throws TileworkError for what cannot be decoded
+   */
+  decode?(source: ByteSource, options: ReadOptions): Promise<ByteSource | undefined>
   /** Everything wrong with the bytes at the given level, expensive checks included. Never throws on bad bytes. */
   check(source: ByteSource, options: ReadOptions): Promise<Finding[]>
   /** Throws ERR_UNSUPPORTED with the reason for what the format cannot represent, before anything is written. */

@@ -14,7 +14,7 @@ import { checkFlag, checkOneOf, isInstance, readInput } from '../caller_input.js
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { withDeadline } from '../deadline.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
-import type { FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
+import type { Format, FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
 import type { GgufModel } from '../formats/gguf/index.js'
 import { checkLimits, type InputLimits } from '../formats/limits.js'
 import type { PytorchFile } from '../formats/pytorch/index.js'
@@ -240,6 +240,8 @@ async function openInput(input: Input, options: OpenOptions): Promise<OpenFile> 
     const format = await entry.load()
     const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
     source = await withSyncReads(source, entry, options)
+    const { byteLength } = source
+    source = await decoded(source, format, readOptions)
     const { tensors, findings, model, details } = await format.read(source, readOptions)
     const file = {
       // The first property, because a failed structuredClone reports the first property that cannot be cloned.
@@ -255,13 +257,13 @@ async function openInput(input: Input, options: OpenOptions): Promise<OpenFile> 
         return Array.from(siblings.sources, ([name, { byteLength }]) => ({ name, byteLength }))
       },
       findings,
-      byteLength: source.byteLength,
+      byteLength,
       close,
       [Symbol.dispose]: () => close(),
       [Symbol.asyncDispose]: async () => close(),
-      toJSON: () => ({ format: entry.name, byteLength: source.byteLength, tensors, findings }),
+      toJSON: () => ({ format: entry.name, byteLength, tensors, findings }),
       [inspect.custom]: () =>
-        `OpenFile ${entry.name}, ${source.byteLength} bytes, ${inspect(tensors)}${model ? `, ${inspect(model)}` : ''}`,
+        `OpenFile ${entry.name}, ${byteLength} bytes, ${inspect(tensors)}${model ? `, ${inspect(model)}` : ''}`,
     } as OpenFile
     openedFiles.set(file, { source, siblings: siblings.sources })
     return file
@@ -287,6 +289,18 @@ async function withSyncReads(
   const held = new MemorySource(await source.read(0, source.byteLength), source.label)
   source.close?.()
   return held
+}
+
+/** What a format reads of a file, which is closed where that is not the file itself. */
+async function decoded(
+  source: ByteSource,
+  format: Format<unknown, AnyTensor>,
+  options: ReadOptions,
+): Promise<ByteSource> {
+  const bytes = await format.decode?.(source, options)
+  if (!bytes) return source
+  source.close?.()
+  return bytes
 }
 
 /** The result of the detection, so that the reader need not repeat it. */
@@ -380,7 +394,7 @@ async function checkInput(input: Input, options: OpenOptions): Promise<Finding[]
     if (detected) {
       const format = await detected.entry.load()
       const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
-      const findings = await format.check(source, readOptions)
+      const findings = await checkDecoded(source, format, readOptions)
       const isBad = findings.some(({ severity }) => severity === 'error')
       const foreign = isBad ? await foreignFileError(source, detected) : undefined
       return foreign ? [errorFinding(foreign), ...findings] : findings
@@ -392,6 +406,32 @@ async function checkInput(input: Input, options: OpenOptions): Promise<Finding[]
     siblings.close({ revoke: true })
   }
 }
+
+/** A file that cannot be decoded has one finding. */
+async function checkDecoded(
+  source: ByteSource,
+  format: Format<unknown, AnyTensor>,
+  options: ReadOptions,
+): Promise<Finding[]> {
+  let bytes: ByteSource | undefined
+  try {
+    bytes = await format.decode?.(source, options)
+  } catch (error) {
+    const isOfBytes = error instanceof TileworkError && !SOURCE_ERRORS.has(error.code)
+    if (!isOfBytes) throw error
+    return [errorFinding(error)]
+  }
+  return format.check(bytes ?? source, options)
+}
+
+/** Errors of reading a file, which no check reports as findings. */
+const SOURCE_ERRORS: ReadonlySet<string> = new Set([
+  'ERR_IO',
+  'ERR_FILE_CHANGED',
+  'ERR_CLOSED',
+  'ERR_ABORTED',
+  'ERR_ARGUMENT',
+])
 
 function errorFinding({ code, message }: TileworkError): Finding {
   return { severity: 'error', code, path: '', offset: 0, message }

@@ -388,6 +388,7 @@ function isUnchanged(
 ): boolean {
   if (Object.values(writeOptions).some((value) => value !== undefined)) return false
   const [from, to] = [source.label, path].map((name) => extensionOf(format, name))
+  if (from === undefined && to !== undefined && format.isEncoded?.(to)) return false
   return from === undefined || to === undefined || from === to
 }
 

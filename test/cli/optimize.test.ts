@@ -25,6 +25,26 @@ beforeAll(async () => {
 })
 
 describe('tilework optimize', () => {
+  it('reads and writes models as text', async () => {
+    const [text, simple, back] = ['m.onnxtxt', 's.textproto', 's.onnx'].map((name) => inFolder(name)) as [
+      string,
+      string,
+      string,
+    ]
+    expect((await runCli(['convert', MODEL, text])).code).toBe(0)
+    expect((await runCli(['optimize', text, '-o', simple])).code).toBe(0)
+    expect((await runCli(['convert', simple, back])).code).toBe(0)
+    using file = await open(back)
+    expect(textsOf(file.onnx!.graph)).toEqual([
+      'b = Conv(x, w)',
+      'c = Mul(b, k)',
+      'd = Add(c, j)',
+      'y = Relu(d)',
+    ])
+    const { stdout } = await runCli(['diff', text, MODEL])
+    expect(stdout).toContain('0 edits of the graph')
+  })
+
   it('prints passes, operators and sizes', async () => {
     const { code, stdout } = await runCli(['optimize', MODEL, '--report', '-o', OUT])
     expect(code).toBe(0)

@@ -116,6 +116,11 @@ const INFOS: ReadonlyMap<MessageName, ReadonlyMap<string, FieldInfo>> = new Map(
   ]),
 )
 
+/** Fields of a message by name. */
+export function fieldsByName(message: MessageName): ReadonlyMap<string, FieldInfo> {
+  return INFOS.get(message)!
+}
+
 /** True for the name of a message, false for a scalar. */
 export function isMessageKind(kind: ScalarKind | MessageName): kind is MessageName {
   return !SCALAR_KINDS.has(kind)
@@ -156,10 +161,19 @@ export const ATTRIBUTE_TYPES = [
   'TYPE_PROTOS',
 ] as const
 
+/** Name of an attribute's type. */
+export type AttributeTypeName = (typeof ATTRIBUTE_TYPES)[number]
+
+/** Names of the values of each enum field, by number. */
+export const ENUM_NAMES: Readonly<Record<string, readonly string[]>> = {
+  'AttributeProto.type': ATTRIBUTE_TYPES,
+  'TensorProto.data_location': ['DEFAULT', 'EXTERNAL'],
+}
+
 /** Number of known values of each enum field; protobuf keeps other numbers as unknown fields. */
 export const ENUM_SIZES: Readonly<Record<string, number>> = {
-  'AttributeProto.type': ATTRIBUTE_TYPES.length,
-  'TensorProto.data_location': 2,
+  'AttributeProto.type': ENUM_NAMES['AttributeProto.type']!.length,
+  'TensorProto.data_location': ENUM_NAMES['TensorProto.data_location']!.length,
 }
 
 /** Fields of GraphProto that hold initializers; of equal names the first list wins. */

@@ -21,6 +21,7 @@ import {
   planTensor,
   unsupported,
 } from './tensor/plan.js'
+import type { OnnxEncoding } from './text/text_kind.js'
 
 export interface OnnxWriteOptions {
   /** Message type of the file. Default: `TensorProto` for a path that ends in `.pb`, else `ModelProto`. */
@@ -30,6 +31,11 @@ export interface OnnxWriteOptions {
    * model. Default: values of a model stay internal or external, and new tensors are internal.
    */
   readonly external?: ExternalOptions | false
+  /**
+   * How the message is stored. Default: by the extension of the path, `onnxtxt` for `.onnxtxt` and `.onnxtext`, `textproto` for
+   * `.textproto`, `.txtpb` and `.pbtxt`, `json` for `.onnxjson`; else `protobuf`.
+   */
+  readonly encoding?: OnnxEncoding
 }
 
 const PRODUCER = 'tilework'

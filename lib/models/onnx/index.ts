@@ -1,14 +1,16 @@
 /** Entry of the ONNX folder: everything that other folders import. Loaded when an ONNX file is read or written. */
 
-import type { ModelFormat, WritePlan, WriteTarget } from '../../formats/format.js'
+import type { ModelFormat, TensorSequence, WritePlan, WriteTarget } from '../../formats/format.js'
 import { planCopy } from '../../formats/onnx/external/copy.js'
 import { namingModels, replacedData } from '../../formats/onnx/external/named_files.js'
-import { type OnnxWriteOptions, plan } from '../../formats/onnx/write.js'
+import { DEFAULT_LIMITS, type MessageName } from '../../formats/onnx/schema.js'
+import { DecodedSource, decodeText } from '../../formats/onnx/text/decoded_source.js'
+import { chooseMessage, type OnnxWriteOptions, plan } from '../../formats/onnx/write.js'
 import { check } from './check/check.js'
 import { describeOnnx } from './document/description.js'
 import type { OnnxModel } from './document/model.js'
-import { planModel } from './document/plan_model.js'
 import { read } from './document/read.js'
+import { chooseEncoding, planEncoded, planText } from './text/plan_encoded.js'
 
 export type { ExternalOptions } from '../../formats/onnx/external/options.js'
 export { FILE_MESSAGES, type FileMessage } from '../../formats/onnx/protobuf/message_kind.js'
@@ -19,6 +21,7 @@ export {
   type EncodeTensorProtoOptions,
   encodeTensorProto,
 } from '../../formats/onnx/tensor/tensor_proto.js'
+export type { OnnxEncoding } from '../../formats/onnx/text/text_kind.js'
 export type { OnnxWriteOptions } from '../../formats/onnx/write.js'
 export { extract } from './compose/extract.js'
 export { mergeModels } from './compose/merge.js'
@@ -118,17 +121,30 @@ export { type PrintOptions, printModel } from './text/print.js'
 export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
   read,
   check,
+  decode: (source, { message, limits }) =>
+    decodeText(source, (message ?? 'ModelProto') as MessageName, limits.depth ?? DEFAULT_LIMITS.depth),
   plan: async (tensors, options, target) =>
-    withReplaced(await plan(tensors, options, target), target, options),
+    withReplaced(await planTensors(tensors, options, target), target, options),
   planCopy: async (source, siblings, target) =>
     withReplaced(await planCopy(source, siblings, target), target),
   naming: namingModels,
-  isUnchanged: (model) => !model.isChanged,
+  isUnchanged: (model) => !model.isChanged && !(model.file.source instanceof DecodedSource),
   describe: describeOnnx,
   weightsOf: (model) => [...model.graph.initializers()],
   nodesOf: (model) => model.graph.nodes.length,
   planModel: async (model, options, target) =>
-    withReplaced(await planModel(model, options, target), target, options),
+    withReplaced(await planEncoded(model, options, target), target, options),
+}
+
+/** A model of initializers in the encoding of the target. */
+async function planTensors(
+  tensors: TensorSequence,
+  options: OnnxWriteOptions = {},
+  target: WriteTarget = {},
+): Promise<WritePlan> {
+  const kind = chooseEncoding(options, target)
+  const planned = await plan(tensors, options, target)
+  return kind === 'protobuf' ? planned : planText(planned, kind, chooseMessage(options, target))
 }
 
 async function withReplaced(

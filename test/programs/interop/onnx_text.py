@@ -1,7 +1,7 @@
 """Prints models as onnx.printer does: python3 onnx_text.py FOLDER [MODEL...]
 
 The models are the node tests of onnx, those built by `onnx_networks.py`, and the files and folders of MODEL. FOLDER gets the
-models, by number, and `expected.json` with their names and texts. One more model has numbers of random bits.
+models, by number, also as texts of all three kinds, and `expected.json` with their names and texts. One more model has numbers of random bits.
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy
 import onnx
 import onnx_networks
+from google.protobuf import json_format, text_format
 from onnx import helper, numpy_helper, printer
 from onnx.backend.test.case.node import collect_testcases
 
@@ -56,7 +57,10 @@ def main(folder, paths):
         model.ParseFromString(data)
         text = printer.to_text(model)
         Path(folder, f"{number}.onnx").write_bytes(data)
-        expected.append({"name": name, "text": text})
+        forms = {"textproto": text_format.MessageToString(model), "onnxjson": json_format.MessageToJson(model)}
+        for kind, form in {"onnxtxt": text, **forms}.items():
+            Path(folder, f"{number}.{kind}").write_text(form)
+        expected.append({"name": name, "text": text, "onnxtxt": text, **forms})
     Path(folder, "expected.json").write_text(json.dumps(expected))
 
 

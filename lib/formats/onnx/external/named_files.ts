@@ -2,17 +2,31 @@
 import { basename, dirname, join, posix } from 'node:path'
 import { type IdentifiedFile, identityAt, keyOfName } from '../../../bytes/file_identity.js'
 import type { ByteSource } from '../../../bytes/source.js'
+import { TileworkError } from '../../../errors.js'
 import { Budget } from '../../budget.js'
 import { FileFault } from '../../file_fault.js'
 import { keysNamedIn, type NamingFormat, namesAt } from '../../named_files.js'
 import { walkSource } from '../protobuf/wire.js'
 import { DEFAULT_LIMITS, MAX_EXTERNAL_FILES } from '../schema.js'
+import { decodeText } from '../text/decoded_source.js'
+import { TEXT_EXTENSIONS } from '../text/text_kind.js'
 import { nameOfLocation } from './files.js'
 import { LocationFinder } from './unlisted_files.js'
 
-export const namingModels: NamingFormat = { pattern: /\.onnx$/i, namesOf }
+export const namingModels: NamingFormat = {
+  pattern: new RegExp(`(?:${['.onnx', ...TEXT_EXTENSIONS].join('|').replaceAll('.', '\\.')})$`, 'i'),
+  namesOf,
+}
 
-async function namesOf(source: ByteSource): Promise<ReadonlySet<string> | undefined> {
+async function namesOf(file: ByteSource): Promise<ReadonlySet<string> | undefined> {
+  const source = await decodeText(file, 'ModelProto', DEFAULT_LIMITS.depth).catch((error: unknown) => {
+    if (error instanceof TileworkError) return null
+    throw error
+  })
+  return source === null ? undefined : namesOfMessage(source ?? file)
+}
+
+async function namesOfMessage(source: ByteSource): Promise<ReadonlySet<string> | undefined> {
   const finder = new LocationFinder(source, new Budget({}, DEFAULT_LIMITS))
   try {
     await walkSource(finder.message('ModelProto', 0, source.byteLength, 0), finder.cursor)

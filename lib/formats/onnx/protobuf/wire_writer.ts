@@ -9,6 +9,9 @@ const TWO_POW_32 = 2 ** 32
 /** Pieces up to this length are joined byte by byte: an array for each would take longer to make. */
 const MAX_JOINED_BYTES = 64
 
+/** Bytes that are joined to one chunk: a list of numbers takes eight times the memory of bytes. */
+const MAX_LIST_BYTES = 64 * 1024
+
 export class WireWriter {
   readonly #chunks: Uint8Array[] = []
   /** Bytes behind the last chunk. */
@@ -28,6 +31,7 @@ export class WireWriter {
   number(value: number | bigint): this {
     if (typeof value === 'number' && value >= 0 && value < 128) this.#joined.push(value)
     else append(this.#joined, varintBytes(value))
+    if (this.#joined.length >= MAX_LIST_BYTES) this.#endJoined()
     return this
   }
 
@@ -49,6 +53,7 @@ export class WireWriter {
     this.lengthOf(number, content.byteLength)
     for (const chunk of content.#chunks) this.raw(chunk)
     for (const byte of content.#joined) this.#joined.push(byte)
+    if (this.#joined.length >= MAX_LIST_BYTES) this.#endJoined()
     return this
   }
 
@@ -66,6 +71,7 @@ export class WireWriter {
   raw(bytes: Uint8Array): this {
     if (bytes.byteLength <= MAX_JOINED_BYTES) {
       for (const byte of bytes) this.#joined.push(byte)
+      if (this.#joined.length >= MAX_LIST_BYTES) this.#endJoined()
       return this
     }
     this.#endJoined()

@@ -3,9 +3,10 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import type { Message, MessageField } from '../../../formats/onnx/protobuf/message.js'
 import { DTYPE_OF_CODE, LOCATION_EXTERNAL } from '../../../formats/onnx/schema.js'
 import { tensorOfField } from '../../../formats/onnx/tensor/from_message.js'
+import { elementName } from '../../../formats/onnx/text/element_names.js'
+import { floatText } from '../../../formats/onnx/text/float_text.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
-import { floatText } from './number_text.js'
-import { elementName, identifier, list, quoted } from './words.js'
+import { identifier, list, quoted } from './words.js'
 
 /** Values that are not printed: of types that ONNX text has no form for, and of tensors longer than the caller wants. */
 const OMITTED = '...'
@@ -54,7 +55,7 @@ async function valuesText(
   const elements = dims.reduce<number>((product, extent) => product * Number(extent), 1)
   if (dtype === undefined || elements > maxElements) return OMITTED
   if (dtype === 'string' && field.kind === 'message' && field.has('raw_data')) return OMITTED
-  if (dtype !== 'string' && !(dtype in PRINTED)) return OMITTED
+  if (!isPrinted(dtype)) return OMITTED
   const tensor = tensorOfField(field)
   if (!tensor.hasData) return dtype === 'string' ? '}' : ' {}'
   return tensor.kind === 'string' ? stringsText(tensor) : numbersText(tensor as DenseTensor)
@@ -114,6 +115,11 @@ const PRINTED: Readonly<Partial<Record<Dtype, PrintedType>>> = {
   uint64: { bytes: 8, read: (view, at) => String(view.getBigUint64(at, true)) },
   float32: { bytes: 4, read: (view, at) => signed(view, at + 3, view.getFloat32(at, true), true) },
   float64: { bytes: 8, read: (view, at) => signed(view, at + 7, view.getFloat64(at, true), false) },
+}
+
+/** Whether ONNX text has a form for values of a type. */
+export function isPrinted(dtype: Dtype): boolean {
+  return dtype === 'string' || dtype in PRINTED
 }
 
 /** NaN keeps its sign, which a number of JavaScript does not tell. */

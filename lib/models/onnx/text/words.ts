@@ -1,27 +1,7 @@
 /** Words of ONNX text: identifiers, quoted texts, names of types, lists. Source: onnx/defs/printer.cc and parser.h at f7546912. */
-import type { Dtype } from '../../../dtype/dtypes.js'
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
-import { ATTRIBUTE_TYPES, DTYPE_OF_CODE } from '../../../formats/onnx/schema.js'
-
-/** Element types whose names differ from those of this library. */
-const ELEMENT_NAMES: Readonly<Partial<Record<Dtype, string>>> = {
-  float32: 'float',
-  float64: 'double',
-  float8_e4m3fn: 'float8e4m3fn',
-  float8_e4m3fnuz: 'float8e4m3fnuz',
-  float8_e5m2: 'float8e5m2',
-  float8_e5m2fnuz: 'float8e5m2fnuz',
-  float8_e8m0fnu: 'float8e8m0',
-  float6_e2m3fn: 'float6e2m3',
-  float6_e3m2fn: 'float6e3m2',
-  float4_e2m1fn: 'float4e2m1',
-}
-
-/** The name of a `data_type`. */
-export function elementName(code: number | bigint): string {
-  const dtype = DTYPE_OF_CODE.get(Number(code))
-  return dtype === undefined ? 'undefined' : (ELEMENT_NAMES[dtype] ?? dtype)
-}
+import { ATTRIBUTE_TYPES } from '../../../formats/onnx/schema.js'
+import { elementName } from '../../../formats/onnx/text/element_names.js'
 
 /** The name of an attribute's type. */
 export function attributeTypeName(code: number | bigint): string {

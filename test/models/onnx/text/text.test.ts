@@ -1,7 +1,7 @@
 /** printModel: the syntax of onnx.printer. `test/programs/onnx_text.mjs` compares whole models with the reference. */
 import { describe, expect, it } from 'vitest'
+import { floatText } from '../../../../lib/formats/onnx/text/float_text.js'
 import { open, save, serialize, stringTensor, tensor } from '../../../../lib/index.js'
-import { floatText } from '../../../../lib/models/onnx/text/number_text.js'
 import { addFunction, Graph, type NewNode, OnnxModel, printModel } from '../../../../lib/onnx.js'
 import { runCli, runJson } from '../../../cli/run_cli.js'
 import { temporaryFolder } from '../../../cli/temporary_folder.js'
