@@ -8,6 +8,7 @@ import { addCalls } from './calls.mjs'
 import { addCast } from './cast.mjs'
 import { addCompress } from './compress.mjs'
 import { addDiff } from './diff.mjs'
+import { addGguf } from './gguf.mjs'
 import { addImage } from './image.mjs'
 import { addMany } from './many.mjs'
 import { addOnnx } from './onnx.mjs'
@@ -35,6 +36,7 @@ const commands = [
   addCast,
   addCompress,
   addDiff,
+  addGguf,
   addImage,
   addMany,
   addOnnx,

@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { imageToTensor, setThreads } from '../dist/index.js'
-import { pythonIn, sharpIn } from './image_peers.mjs'
+import { pythonIn, sharpIn } from './peers.mjs'
 import { photo } from './photo.mjs'
+import { cpuSeconds } from './rounds.mjs'
 
 const SCRIPT = fileURLToPath(new URL('model_input.py', import.meta.url))
 /** CPU time of the calls of a candidate in a round. */
@@ -86,21 +87,10 @@ async function measure({ candidates, held, asked, best }, peers) {
   const keep = (name, seconds) => {
     best[name] = Math.min(best[name] ?? Number.POSITIVE_INFINITY, seconds)
   }
-  for (const [name, run] of Object.entries(candidates)) keep(name, await cpuSeconds(run))
+  for (const [name, run] of Object.entries(candidates)) keep(name, await cpuSeconds(run, REPEAT_SECONDS))
   held.length = 0
   const answer = await peers.ask({ ...asked, seconds: REPEAT_SECONDS })
   for (const [name, seconds] of Object.entries(answer ?? {})) keep(name, seconds)
-}
-
-async function cpuSeconds(run) {
-  await run()
-  const started = process.cpuUsage()
-  for (let calls = 1; ; calls++) {
-    await run()
-    const { user, system } = process.cpuUsage(started)
-    const spent = (user + system) / 1e6
-    if (spent >= REPEAT_SECONDS) return spent / calls
-  }
 }
 
 /** As one writes it by hand: sharp's resize, then a loop. */

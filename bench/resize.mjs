@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { imageToTensor, setThreads } from '../dist/index.js'
-import { pythonIn, sharpIn } from './image_peers.mjs'
+import { pythonIn, sharpIn } from './peers.mjs'
 import { photo } from './photo.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 

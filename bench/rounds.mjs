@@ -33,6 +33,18 @@ export async function bestOfRounds(candidates, rounds, { warm = false, repeatSec
   return best
 }
 
+/** CPU seconds of a call: the mean of calls that take `least` seconds together, after one that is not counted. */
+export async function cpuSeconds(run, least) {
+  await run()
+  const started = process.cpuUsage()
+  for (let calls = 1; ; calls++) {
+    await run()
+    const { user, system } = process.cpuUsage(started)
+    const spent = (user + system) / 1e6
+    if (spent >= least) return spent / calls
+  }
+}
+
 /** The machine, which a reader needs to interpret results. */
 export function machine() {
   const [first] = cpus()

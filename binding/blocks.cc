@@ -1,12 +1,16 @@
 #include "blocks.h"
 
+#include <algorithm>
+
 #include "arguments.h"
 #include "blocks/block_type.h"
 #include "blocks/dequantize.h"
 #include "blocks/quantize.h"
 #include "dtype/dtypes.h"
+#include "environment.h"
 #include "error.h"
 #include "io/checked_math.h"
+#include "policy/stores.h"
 
 namespace tilework::binding {
 namespace {
@@ -33,6 +37,10 @@ void check_numbers(const Bytes& numbers, int64_t elements, int64_t element_bytes
                                         " bytes; " + std::to_string(needed) + " are needed.");
 }
 
+// Elements that a thread computes at a time: 256 KiB of float32, so that taking turns costs nothing.
+constexpr int64_t kPartElements = 65536;
+static_assert(kPartElements % kMaxBlockElements == 0);
+
 }  // namespace
 
 Napi::Value decode_blocks(const Napi::CallbackInfo& info) {
@@ -44,7 +52,15 @@ Napi::Value decode_blocks(const Napi::CallbackInfo& info) {
     const int64_t count = blocks_in(blocks, type);
     check_numbers(target, checked_mul(count, type.elements, "The number of elements"), info_of(to).bits / 8,
                   "target");
-    dequantize_blocks(type.type, blocks.data, count, to, target.data);
+    ThreadPool& pool = Environment::of(info.Env()).pools().compute;
+    const Stores stores = choose_stores(whole_number(info[4], "resultBytes"), pool.threads());
+    const int64_t in_part = kPartElements / type.elements;
+    const int64_t number_bytes = info_of(to).bits / 8;
+    pool.run(ceil_div(count, in_part), [&](int64_t part) {
+      const int64_t first = part * in_part;
+      dequantize_blocks(type.type, blocks.data + first * type.bytes, std::min(in_part, count - first), to,
+                        target.data + first * type.elements * number_bytes, stores);
+    });
     return info.Env().Undefined();
   });
 }

@@ -6,7 +6,7 @@
 
 namespace tilework::binding {
 
-// decodeBlocks(type, blocks, dtype, target): lib/native/types.ts has the contract.
+// decodeBlocks(type, blocks, dtype, target, resultBytes): lib/native/types.ts has the contract.
 Napi::Value decode_blocks(const Napi::CallbackInfo& info);
 
 // encodeBlocks(type, numbers, blocks)

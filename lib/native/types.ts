@@ -672,9 +672,16 @@ export interface NativeAddon {
   ): void
   /**
    * The numbers of whole blocks of a block type as float32, float16 or bfloat16; `target` has exactly their size.
+   * `resultBytes` are those of the result that the target is a part of: one that exceeds the caches is written past them.
    * Throws ERR_ARGUMENT, ERR_DTYPE.
    */
-  decodeBlocks(type: BlockDtype, blocks: Uint8Array, dtype: string, target: Uint8Array): void
+  decodeBlocks(
+    type: BlockDtype,
+    blocks: Uint8Array,
+    dtype: string,
+    target: Uint8Array,
+    resultBytes: number,
+  ): void
   /**
    * Quantizes numbers, the bytes of a Float32Array, to whole blocks. Returns the index of the first number that its block cannot
    * hold, because it is not finite or too large; -1 where there is none. Throws ERR_ARGUMENT; ERR_DTYPE for a type that is not

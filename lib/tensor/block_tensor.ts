@@ -115,8 +115,15 @@ export function withoutBlocks(tensor: AnyTensor): Tensor {
   return tensor.kind === 'block' ? dequantized(tensor) : tensor
 }
 
-/** Bytes of numbers that are computed at a time: they fit the second cache together with their blocks. */
-const WINDOW_BYTES = 256 * 1024
+/** Bytes of numbers that are computed at a time: waiting for the blocks of a window costs little beside them. */
+const WINDOW_BYTES = 2 * 1024 * 1024
+
+/** Whole blocks: bytes `[from, to)` of the numbers, and the bytes of their blocks. */
+interface Window {
+  readonly from: number
+  readonly to: number
+  readonly blocks: ByteRange
+}
 
 class DequantizedSource implements ByteSource {
   readonly byteLength: number
@@ -154,6 +161,7 @@ class DequantizedSource implements ByteSource {
       this.#decode(
         this.#blocks.bytesSync(window.blocks),
         numbers.subarray(window.from - from, window.to - from),
+        numbers.byteLength,
       )
     }
     return numbers.subarray(start - from, end - from)
@@ -168,25 +176,28 @@ class DequantizedSource implements ByteSource {
   }
 
   async #fill(start: number, target: Uint8Array): Promise<void> {
-    for (const window of this.#windows(start, start + target.byteLength)) {
-      const blocks = await this.#readBlocks(window.blocks)
-      this.#decode(blocks, target.subarray(window.from - start, window.to - start))
+    let scratch: Uint8Array | undefined
+    for (const { from, to, blocks: range } of this.#windows(start, start + target.byteLength)) {
+      // The first window is the largest.
+      scratch ??= unfilledBytes(range.end - range.start)
+      const blocks = await this.#readBlocks(range, scratch)
+      this.#decode(blocks, target.subarray(from - start, to - start), target.byteLength)
     }
   }
 
   /** Not through a view: a file that is truncated while it is mapped would end the process. */
-  async #readBlocks(range: ByteRange): Promise<Uint8Array> {
+  async #readBlocks(range: ByteRange, scratch: Uint8Array): Promise<Uint8Array> {
     if (!(this.#blocks instanceof StoredBlocks)) {
       return checkReturned(await this.#blocks.bytes(range), range.start, range.end, this.label)
     }
     const { source, start } = this.#blocks
-    const blocks = unfilledBytes(range.end - range.start)
+    const blocks = scratch.subarray(0, range.end - range.start)
     await readInto(source, start + range.start, blocks)
     return blocks
   }
 
-  #decode(blocks: Uint8Array, target: Uint8Array): void {
-    native().decodeBlocks(this.#type.name, blocks, this.#dtype, target)
+  #decode(blocks: Uint8Array, target: Uint8Array, resultBytes: number): void {
+    native().decodeBlocks(this.#type.name, blocks, this.#dtype, target, resultBytes)
   }
 
   /** The range widened to whole blocks. */
@@ -195,8 +206,7 @@ class DequantizedSource implements ByteSource {
     return { from: start - (start % size), to: Math.ceil(end / size) * size }
   }
 
-  /** Windows of whole blocks: bytes `[from, to)` of the numbers, and the bytes of their blocks. */
-  *#windows(from: number, to: number): Generator<{ from: number; to: number; blocks: ByteRange }> {
+  *#windows(from: number, to: number): Generator<Window> {
     const size = this.#numberBytes
     const step = Math.max(size, WINDOW_BYTES - (WINDOW_BYTES % size))
     for (let at = from; at < to; at += step) {

@@ -15,6 +15,7 @@
 #include "blocks/block_type.h"
 #include "cpu/isa.h"
 #include "dtype/dtypes.h"
+#include "memory/streaming_copy.h"
 
 namespace tilework {
 
@@ -37,7 +38,8 @@ Dequantize dequantize_neon(BlockType type);
 
 // Dequantizes `count` blocks to float32, float16 or bfloat16 at any address. Errors: ERR_DTYPE for another
 // type.
-void dequantize_blocks(BlockType type, const uint8_t* blocks, int64_t count, Dtype to, uint8_t* numbers);
+void dequantize_blocks(BlockType type, const uint8_t* blocks, int64_t count, Dtype to, uint8_t* numbers,
+                       Stores stores = Stores::kCached);
 
 // Name of the kernel that dequantize_blocks uses, by native/NAMING.md: "dequantize_q4_k_to_float32_avx2".
 std::string dequantize_kernel_name(BlockType type);

@@ -56,7 +56,8 @@ void compare_kernels(const BlockTypeInfo& type, uint8_t mask) {
   }
 }
 
-// float16 and bfloat16 are the float32 numbers rounded once, whatever the number of blocks and the address.
+// float16 and bfloat16 are the float32 numbers rounded once, whatever the number of blocks, the address and
+// the stores.
 void compare_rounded(const BlockTypeInfo& type) {
   for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{7}, int64_t{65}, int64_t{129}}) {
     const std::vector<uint8_t> bytes = random_blocks(type, count, 0xBF);
@@ -68,10 +69,12 @@ void compare_rounded(const BlockTypeInfo& type) {
       std::vector<uint8_t> expected(size);
       Cast(Dtype::kFloat32, to, {})
           .run(reinterpret_cast<const uint8_t*>(numbers.data()), expected.data(), elements);
-      std::vector<uint8_t> found(size + 2, 99);
-      dequantize_blocks(type.type, bytes.data(), count, to, found.data() + 1);
-      CHECK_IN(type.name, std::equal(expected.begin(), expected.end(), found.begin() + 1));
-      CHECK(found.front() == 99 && found.back() == 99);
+      for (const Stores stores : {Stores::kCached, Stores::kStreaming}) {
+        std::vector<uint8_t> found(size + 2, 99);
+        dequantize_blocks(type.type, bytes.data(), count, to, found.data() + 1, stores);
+        CHECK_IN(type.name, std::equal(expected.begin(), expected.end(), found.begin() + 1));
+        CHECK(found.front() == 99 && found.back() == 99);
+      }
     }
   }
   CHECK(code_of([&] { dequantize_blocks(type.type, nullptr, 0, Dtype::kInt8, nullptr); }) == "ERR_DTYPE");

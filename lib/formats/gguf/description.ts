@@ -49,10 +49,7 @@ const MAX_TEXT_ITEMS = 100
 export function metadataTexts(metadata: GgufMetadata): ReadonlyMap<string, string> {
   const texts = new Map<string, string>()
   for (const key of metadata.keys()) {
-    if (metadata.typeOf(key) === 'array') {
-      const { value } = metadata.get(key)!
-      if ((value as GgufArray).length > MAX_TEXT_ITEMS) continue
-    }
+    if ((metadata.arrayLengthOf(key) ?? 0) > MAX_TEXT_ITEMS) continue
     texts.set(key, ggufJsonText(metadata.get(key)!))
   }
   return texts

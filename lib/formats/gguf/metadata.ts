@@ -6,9 +6,11 @@ import { inspect } from 'node:util'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import {
+  arrayLength,
   decodeValue,
   encodeText,
   encodeValue,
+  type GgufArray,
   type GgufValue,
   type GgufValueInput,
   numberOfType,
@@ -60,6 +62,14 @@ export class GgufMetadata implements Iterable<[string, GgufValue]> {
     const entry = this.#entries.get(key)
     if (!entry) return undefined
     return 'value' in entry ? entry.value.type : entry.type
+  }
+
+  /** @internal The number of elements of an array without decoding it; undefined for other values. */
+  arrayLengthOf(key: string): number | undefined {
+    const entry = this.#entries.get(key)
+    if (this.typeOf(key) !== 'array') return undefined
+    if (entry && !('value' in entry)) return arrayLength(entry.bytes, entry.form)
+    return (this.get(key)!.value as GgufArray).length
   }
 
   /**

@@ -70,15 +70,21 @@ export interface ValueForm {
 
 /** Decodes values whose lengths were checked. */
 class ValueReader {
-  readonly #bytes: Uint8Array
+  readonly #bytes: Buffer
   readonly #view: DataView
   readonly #form: ValueForm
   #at = 0
 
   constructor(bytes: Uint8Array, form: ValueForm) {
-    this.#bytes = bytes
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#form = form
+  }
+
+  /** The number of elements of an array. */
+  length(): number {
+    this.#type()
+    return this.#size()
   }
 
   value(type: GgufValueType): GgufValue {
@@ -117,7 +123,7 @@ class ValueReader {
     const length = this.#size()
     const start = this.#at
     this.#at += length
-    return textOf(this.#bytes.subarray(start, this.#at))
+    return this.#bytes.toString('utf8', start, this.#at)
   }
 
   /** A copy: the bytes in the file have no alignment. */
@@ -143,6 +149,11 @@ export function textOf(bytes: Uint8Array): string {
 /** @param bytes - of the value without its type, checked by the walk */
 export function decodeValue(bytes: Uint8Array, type: GgufValueType, form: ValueForm): GgufValue {
   return new ValueReader(bytes, form).value(type)
+}
+
+/** The number of elements of an array, without decoding them. @param bytes - as for `decodeValue` */
+export function arrayLength(bytes: Uint8Array, form: ValueForm): number {
+  return new ValueReader(bytes, form).length()
 }
 
 /** Place of the first text that is not UTF-8, or bool that is neither 0 nor 1, in checked bytes; undefined without one. */

@@ -195,6 +195,27 @@ function q8Rows(): { file: Uint8Array; numbers: Float32Array } {
   return { file: ggufFile({ infos: [{ name: 'w', dims: [64, 2], type: 8, offset: 0 }], data }), numbers }
 }
 
+/** Each block: a scale of float16, and 32 codes. */
+function numbersOfQ80(blocks: Uint8Array): Float32Array {
+  const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength)
+  return Float32Array.from({ length: (blocks.byteLength / 34) * 32 }, (_, at) => {
+    const block = Math.floor(at / 32) * 34
+    return halfValue(view.getUint16(block, true)) * view.getInt8(block + 2 + (at % 32))
+  })
+}
+
+/** The number of a float16 that is neither infinite nor NaN. */
+function halfValue(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1
+  const exponent = (bits >> 10) & 31
+  const fraction = (bits & 1023) / 1024
+  return sign * (exponent === 0 ? fraction * 2 ** -14 : (1 + fraction) * 2 ** (exponent - 15))
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
+}
+
 describe('blocks', () => {
   const { file, numbers } = q8Rows()
   const blocks = async (): Promise<AnyTensor> => (await open(file)).tensors.at(0)!
@@ -259,6 +280,43 @@ describe('blocks', () => {
     await convert(file, part, { tensors: ['w'] })
     using kept = await open(part)
     expect(await kept.blocks('w').bytes()).toEqual(await ((await blocks()) as BlockTensor).bytes())
+  })
+
+  it('of more than two windows have their numbers, from files and from memory', async () => {
+    const rows = 641
+    const values = Float32Array.from({ length: rows * 2048 }, (_, at) => Math.sin(at) * (at % 97))
+    const made = quantize(tensor(values, { shape: [rows, 2048], name: 'w' }), 'q8_0')
+    const expected = numbersOfQ80(await made.bytes())
+    const path = inFolder('large.gguf')
+    await save(path, made)
+    using opened = await open(path)
+    using inMemory = await open(await serialize(made, { format: 'gguf' }))
+    for (const found of [made, opened.blocks('w'), inMemory.blocks('w')]) {
+      const kept = new Float32Array(values.length)
+      await dequantize(found).toTypedArray({ out: kept })
+      expect(Buffer.compare(bytesOf(kept), bytesOf(expected))).toBe(0)
+      const whole = await dequantize(found).bytes()
+      expect(Buffer.compare(whole, bytesOf(expected))).toBe(0)
+      // Begins inside a block, ends behind the second window.
+      const range = { start: 70, end: 2 ** 22 + 10 }
+      const part = await dequantize(found).bytes(range)
+      expect(Buffer.compare(part, bytesOf(expected).subarray(range.start, range.end))).toBe(0)
+    }
+  })
+
+  it('of a source that fails in the second window fail with its error', async () => {
+    const made = quantize(tensor(new Float32Array(2 ** 20), { shape: [1024, 1024], name: 'w' }), 'q8_0')
+    const memory = new MemorySource(await serialize(made, { format: 'gguf' }))
+    let reads = Number.POSITIVE_INFINITY
+    const opened = await openGguf({
+      byteLength: memory.byteLength,
+      read: async (start: number, end: number) => {
+        if (reads-- <= 0) throw new Error('the disk is gone')
+        return memory.read(start, end)
+      },
+    })
+    reads = 1
+    await expect(dequantize(opened.blocks('w')).bytes()).rejects.toThrow('the disk is gone')
   })
 
   it('that the file is too short for are refused', async () => {

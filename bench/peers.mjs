@@ -1,4 +1,4 @@
-/** Libraries that are measured beside tilework's images: sharp, and a Python program that answers a line with a line. */
+/** Programs and libraries that are measured beside tilework: sharp, and a Python program that answers a line with a line. */
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
