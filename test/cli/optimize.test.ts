@@ -25,6 +25,13 @@ beforeAll(async () => {
 })
 
 describe('tilework optimize', () => {
+  it('is followed by NHWC, which edit --channels-last makes', async () => {
+    const { code, stdout } = await runCli(['edit', MODEL, '--channels-last', '-o', OUT])
+    expect(code).toBe(0)
+    expect(stdout).toContain('channels last: inputs x; outputs none')
+    expect(stdout).toContain('Transposes: 0 before, 1 stay')
+  })
+
   it('reads and writes models as text', async () => {
     const [text, simple, back] = ['m.onnxtxt', 's.textproto', 's.onnx'].map((name) => inFolder(name)) as [
       string,

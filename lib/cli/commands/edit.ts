@@ -211,6 +211,10 @@ function addModelOptions(command: Command): void {
       ).argParser(passList),
     )
     .option(
+      '--channels-last',
+      'take and give images as NHWC: Transposes are put in, merged and cancelled; prints how many stay',
+    )
+    .option(
       '--narrow-ints',
       'store int64 indices and sizes as int32 where their numbers and operators allow it',
     )

@@ -28,6 +28,7 @@ export interface EditChoice {
   /** Passes of an ONNX model; true for those that run by default. */
   readonly optimize?: readonly OptimizePass[] | true
   /** int64 constants of an ONNX model become int32. */
+  readonly channelsLast?: boolean
   readonly narrowInts?: boolean
   readonly stripWeights?: boolean
   readonly stripNames?: boolean

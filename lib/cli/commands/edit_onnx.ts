@@ -3,6 +3,7 @@
 import { type DenseTensor, TileworkError } from '../../index.js'
 import type { Graph, InputShapeChange, Node, OnnxModel, OptimizePass } from '../../onnx.js'
 import {
+  channelsLast,
   convertOpset,
   extract,
   narrowInts,
@@ -77,6 +78,7 @@ export class OnnxChanges {
       )
     }
     if (choice.optimize) await this.#optimize(choice.optimize)
+    if (choice.channelsLast) await this.#channelsLast()
     if (choice.narrowInts) await this.#narrowInts()
     if (choice.stripWeights) {
       this.made.push(`values of ${formatCount(stripWeights(this.#model), 'initializer')} removed`)
@@ -255,6 +257,13 @@ export class OnnxChanges {
     for (const { pass, changes: count } of changes)
       if (count > 0) this.made.push(`${pass}: ${formatCount(count, 'change')}`)
     if (changes.every(({ changes: count }) => count === 0)) this.made.push('optimize: nothing to do')
+  }
+
+  async #channelsLast(): Promise<void> {
+    const { inputs, outputs, transposes } = await channelsLast(this.#model)
+    const names = (ends: readonly string[]): string => (ends.length === 0 ? 'none' : ends.join(', '))
+    this.made.push(`channels last: inputs ${names(inputs)}; outputs ${names(outputs)}`)
+    this.made.push(`Transposes: ${transposes.before} before, ${transposes.after} stay`)
   }
 
   async #narrowInts(): Promise<void> {

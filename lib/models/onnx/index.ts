@@ -75,6 +75,7 @@ export type {
   ValueInfo,
   ValueType,
 } from './document/types.js'
+export { type ChannelsLast, type ChannelsLastOptions, channelsLast } from './edit/channels_last.js'
 export { addFunction, type NewFunction, removeFunction } from './edit/function_edits.js'
 export { initializersToConstants, stripWeights } from './edit/graph_passes.js'
 export { type NarrowedInts, type NarrowIntsOptions, narrowInts } from './edit/narrow_ints.js'
