@@ -3,8 +3,8 @@
  * the smallest ones that give the same bits; onnxruntime compares them in test/programs/onnx_simplify.mjs.
  */
 import { describe, expect, it } from 'vitest'
-import { tensor } from '../../../../lib/index.js'
-import { rulesOfAllPasses } from '../../../../lib/models/onnx/optimize/optimize.js'
+import { open, serialize, tensor } from '../../../../lib/index.js'
+import { PASSES, rulesOfAllPasses } from '../../../../lib/models/onnx/optimize/optimize.js'
 import { Rewriter } from '../../../../lib/models/onnx/rewrite/rewriter.js'
 import { optimize } from '../../../../lib/onnx.js'
 import { graphOf } from './graph_text.js'
@@ -913,11 +913,62 @@ describe('every rule', () => {
   const model = modelOf({ inputs: X, nodes: 'y = Relu(x)' })
   const exact = new Set(rulesOfAllPasses(model, false).map(({ name }) => name))
   const names = [...new Set(rulesOfAllPasses(model, true).map(({ name }) => name))]
-  it.each(names)('%s is needed for a case', (name) => {
+  const needingOf = (name: string) =>
+    Object.entries(exact.has(name) ? SIMPLER : FUSED).filter(([, { rules }]) => rules.includes(name))
+  // The titles are the table of rules and of the cases that fail without them: --reporter=verbose prints it.
+  it.each(
+    names.map((name) => [
+      name,
+      needingOf(name)
+        .map(([title]) => title)
+        .join(', '),
+    ]),
+  )('%s is needed for: %s', (name) => {
     const fuse = !exact.has(name)
-    const needing = Object.entries(fuse ? FUSED : SIMPLER).filter(([, { rules }]) => rules.includes(name))
+    const needing = needingOf(name)
     expect(needing).not.toEqual([])
     for (const [title, text] of needing)
       expect(textsOf(rewrite(text, fuse, name)), title).not.toEqual(textsOf(rewrite(text, fuse)))
+  })
+})
+
+/** Models in ONNX text that only the pass makes other ones. */
+const OF_PASSES: Readonly<Record<string, string>> = {
+  sort: 'g (float[2] x) => (float[2] y) { y = Exp (a) a = Sin (x) }',
+  'inline-functions':
+    'g (float[2] x) => (float[2] y) { y = own.F (x) } <domain: "own", opset_import: ["": 21]> F (a) => (b) { b = Exp (a) }',
+  'remove-unused-functions':
+    'g (float[2] x) => (float[2] y) { y = Exp (x) } <domain: "own", opset_import: ["": 21]> F (a) => (b) { b = Exp (a) }',
+  'lift-constants':
+    'g (float[2] x) => (float[2] y) { k = Constant <value = float[2] {1, 2}> () y = Pow (x, k) }',
+  'lift-initializers':
+    'g (float[2] x, bool c) => (float[2] y) { y = If (c) <then_branch = t () => (float[2] r) <float[2] k = {1, 2}> { r = Pow (x, k) }, else_branch = e () => (float[2] r) { r = Exp (x) }> }',
+  'remove-default-attributes': 'g (float[2] x) => (float[2] y) { y = Elu <alpha = 1.0> (x) }',
+  'deduplicate-initializers':
+    'g (float[2] x) => (float[2] y) <float[2] k = {2, 3}, float[2] j = {2, 3}> { a = Pow (x, k) y = Pow (a, j) }',
+  'remove-unused': 'g (float[2] x) => (float[2] y) { a = Sin (x) y = Exp (x) }',
+  'remove-optional-outputs':
+    'g (float[1,1,2,2] x) => (float[1,1,1,1] y) { y, i = MaxPool <kernel_shape = [2, 2]> (x) }',
+  'remove-unused-opsets': 'g (float[2] x) => (float[2] y) { y = Exp (x) }',
+  'add-default-attributes': 'g (float[2] x) => (float[2] y) { y = Elu (x) }',
+  'fix-names': 'g (float[2] x) => (float[2] y) { y = Exp (x) }',
+  'fix-outputs': 'g (float[2] x) => (float[2] x) {}',
+  'clear-metadata': 'g (float[2] x) => (float[2] y) { y = Exp (x) }',
+}
+
+describe('every pass without rules', () => {
+  const named = PASSES.filter(({ rules }) => rules === undefined).map(({ name }) => name)
+  it.each(named)('%s is needed for a model', async (name) => {
+    const source = `<ir_version: 10, opset_import: ["": 21, "own": 1, "unused": 1]> ${OF_PASSES[name]}`
+    const results = [true, false].map(async (isOn) => {
+      using file = await open(Buffer.from(source))
+      const model = file.onnx!
+      model.graph.docString = 'noted'
+      const usual = PASSES.filter(({ runs }) => runs === undefined).map((each) => each.name)
+      await optimize(model, { only: [...usual, name].filter((each) => isOn || each !== name) })
+      return Buffer.from(await serialize(model)).toString('latin1')
+    })
+    const [on, off] = await Promise.all(results)
+    expect(on).not.toBe(off)
   })
 })
