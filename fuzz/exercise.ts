@@ -2,6 +2,7 @@
 import type * as Tilework from '../lib/index.js'
 import type * as Onnx from '../lib/onnx.js'
 import { edit } from './edits.js'
+import type { Target } from './targets.js'
 
 type Library = typeof Tilework
 
@@ -13,6 +14,7 @@ const MAX_VALUE_BYTES = 2 ** 20
 
 export interface How {
   readonly format: string
+  readonly input?: Target['input']
   /** The module of ONNX models, where models are to be edited. */
   readonly onnx?: typeof Onnx
   /** Every edit, not only a few. */
@@ -27,11 +29,12 @@ export interface How {
  */
 export async function exercise(
   library: Library,
-  { format, onnx, allEdits = false }: How,
-  bytes: Uint8Array,
+  { format, input, onnx, allEdits = false }: How,
+  given: Uint8Array,
 ): Promise<string> {
   const { check, open, TileworkError } = library
-  const named = { format } as Parameters<Library['open']>[1]
+  const { bytes, options } = input?.(given) ?? { bytes: given, options: {} }
+  const named = { format, ...options } as Parameters<Library['open']>[1]
   const outcome = async <T>(call: () => Promise<T>): Promise<T | InstanceType<typeof TileworkError>> => {
     try {
       return await call()

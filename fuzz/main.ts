@@ -39,7 +39,7 @@ const firstSeed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(valu
 let findings = 0
 for (const name of names) {
   const target = all[name]!
-  const how = { format: target.format, ...(target.edits && { onnx }) }
+  const how = { format: target.format, input: target.input, ...(target.edits && { onnx }) }
   const counts = new Map<string, number>()
   const shortest = new Map<string, Uint8Array>()
   const started = performance.now()

@@ -85,22 +85,36 @@ interface Member {
 }
 
 export function npz(random: Random): Uint8Array {
-  const members = random.times(4, () => member(random))
+  const members = random.times(4, () => ({
+    name: `${random.name()}${random.once(12) ? '' : '.npy'}`,
+    content: random.once(12) ? random.bytes(40) : damaged(random, npy(random)),
+  }))
+  return zip(random, members)
+}
+
+/** An archive in every form that writers make, some fields wrong: `care` times as seldom as in archives of arrays. */
+export function zip(
+  random: Random,
+  contents: readonly { readonly name: string; readonly content: Uint8Array }[],
+  care = 1,
+): Uint8Array {
+  const members = contents.map(({ name, content }) => member(random, Buffer.from(name), content, care))
   const offsets: number[] = []
   const locals: Uint8Array[] = []
   let at = 0
   for (const { local } of members) {
-    const gap = random.bytes(random.once(15) ? 8 : 0)
+    const gap = random.bytes(random.once(15 * care) ? 8 : 0)
     offsets.push(at + gap.length)
     locals.push(gap, local)
     at += gap.length + local.length
   }
-  if (random.once(10) && offsets.length > 1) offsets[random.below(offsets.length)] = random.pick(offsets)
+  if (random.once(10 * care) && offsets.length > 1)
+    offsets[random.below(offsets.length)] = random.pick(offsets)
   const directory = joined(...members.map(({ central }, index) => central(offsets[index]!)))
-  const count = random.once(20) ? random.number(8) : BigInt(members.length)
+  const count = random.once(20 * care) ? random.number(8) : BigInt(members.length)
   const isLong = random.once(5)
-  const start = random.once(25) ? random.number(200) : BigInt(at)
-  const size = random.once(25) ? random.number(200) : BigInt(directory.length)
+  const start = random.once(25 * care) ? random.number(200) : BigInt(at)
+  const size = random.once(25 * care) ? random.number(200) : BigInt(directory.length)
   const long = isLong
     ? joined(
         ...[
@@ -120,7 +134,7 @@ export function npz(random: Random): Uint8Array {
     : new Uint8Array(0)
   const escaped = (value: bigint, width: number) =>
     isLong ? le(2n ** BigInt(8 * width) - 1n, width) : le(value, width)
-  const comment = random.bytes(random.once(10) ? 8 : 0)
+  const comment = random.bytes(random.once(10 * care) ? 8 : 0)
   const end = joined(
     le(0x06054b50, 4),
     le(0, 4),
@@ -134,27 +148,29 @@ export function npz(random: Random): Uint8Array {
   return joined(...locals, directory, long, end)
 }
 
-function member(random: Random): Member {
-  const content = random.once(12) ? random.bytes(40) : damaged(random, npy(random))
+function member(random: Random, name: Uint8Array, content: Uint8Array, care: number): Member {
   const isDeflated = random.once(3)
   const data = isDeflated ? deflateRawSync(content) : content
-  const stored = random.once(15) ? damaged(random, data) : data
-  const name = Buffer.from(`${random.name()}${random.once(12) ? '' : '.npy'}`)
+  const stored = random.once(15 * care) ? damaged(random, data) : data
   const hasDescriptor = random.once(8)
-  const flags = (hasDescriptor ? 8 : 0) | (random.once(2) ? 0x800 : 0) | (random.once(25) ? 1 : 0)
-  const method = random.once(25) ? random.below(20) : isDeflated ? 8 : 0
-  const crc = random.once(20) ? random.number() : BigInt(crc32(content))
+  const flags = (hasDescriptor ? 8 : 0) | (random.once(2) ? 0x800 : 0) | (random.once(25 * care) ? 1 : 0)
+  const method = random.once(25 * care) ? random.below(20) : isDeflated ? 8 : 0
+  const crc = random.once(20 * care) ? random.number() : BigInt(crc32(content))
   const sizes = (isHidden: boolean) =>
     isHidden
       ? new Uint8Array(12)
-      : joined(le(crc, 4), le(stored.length, 4), le(random.once(25) ? random.number(500) : content.length, 4))
+      : joined(
+          le(crc, 4),
+          le(stored.length, 4),
+          le(random.once(25 * care) ? random.number(500) : content.length, 4),
+        )
   const extra = random.once(6)
     ? joined(le(1, 2), le(16, 2), le(content.length, 8), le(stored.length, 8))
-    : random.bytes(random.once(20) ? 12 : 0)
+    : random.bytes(random.once(20 * care) ? 12 : 0)
   const descriptor = hasDescriptor
     ? joined(random.once(2) ? le(0x08074b50, 4) : [], sizes(false))
     : new Uint8Array(0)
-  const localName = random.once(25) ? Buffer.from(random.name()) : name
+  const localName = random.once(25 * care) ? Buffer.from(random.name()) : name
   const local = joined(
     le(0x04034b50, 4),
     le(20, 2),
@@ -180,9 +196,9 @@ function member(random: Random): Member {
       sizes(false),
       le(name.length, 2),
       le(extra.length, 2),
-      le(0, 8),
+      le(0, 6),
       le(0, 4),
-      le(random.once(25) ? random.number(300) : offset, 4),
+      le(random.once(25 * care) ? random.number(300) : offset, 4),
       name,
       extra,
     )

@@ -14,7 +14,8 @@ export async function unknownFormatError(source: ByteSource): Promise<TileworkEr
   if (source.byteLength === 0) {
     return new TileworkError('ERR_TRUNCATED', `${label} is empty; ${formatsSentence()}`)
   }
-  const kind = await kindOf(source)
+  const head = await headOf(source)
+  const kind = head && foreignKind(head)
   const what = kind ? kindText(kind) : 'of no format that is known here'
   return new TileworkError('ERR_UNKNOWN_FORMAT', `${label} is ${what}; ${formatsSentence()}`)
 }
@@ -26,9 +27,12 @@ export async function foreignFileError(
 ): Promise<TileworkError | undefined> {
   // The content matches the format, so the reader's error is better.
   if (detection !== undefined) return undefined
-  const kind = await kindOf(source)
+  const head = await headOf(source)
+  const kind = head && foreignKind(head)
   if (!kind || (kind.isZip && entry.name === 'npz')) return undefined
   if (kind.isPickle && entry.name === 'pytorch') return undefined
+  // The caller named the format, and nothing was detected before.
+  if ((await entry.detect(head)) !== false) return undefined
   const label = source.label ?? 'the input'
   // An index of shards is JSON, and its reader's error is better.
   if (kind.isJson && label.endsWith('.json')) return undefined
@@ -37,11 +41,11 @@ export async function foreignFileError(
   return new TileworkError('ERR_UNKNOWN_FORMAT', message, { format: entry.name })
 }
 
-async function kindOf(source: ByteSource): Promise<ForeignKind | undefined> {
+/** The start of an input; undefined where it cannot be read, which the reader's own error describes. */
+async function headOf(source: ByteSource): Promise<FileHead | undefined> {
   try {
-    return foreignKind(await FileHead.read(source))
+    return await FileHead.read(source)
   } catch {
-    // The reader's own error describes what is wrong with the source.
     return undefined
   }
 }

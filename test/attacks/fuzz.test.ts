@@ -11,8 +11,8 @@ const CASES = 60
 const CORPUS = 'fuzz/corpus'
 const all = await targets(library)
 
-describe.each(Object.entries(all))('%s', (name, { format, edits, make }) => {
-  const how = { format, ...(edits && { onnx }) }
+describe.each(Object.entries(all))('%s', (name, { format, input, edits, make }) => {
+  const how = { format, input, ...(edits && { onnx }) }
 
   it(`survives ${CASES} cases`, { timeout: 60_000 }, async () => {
     const first = fuzzSeed(1)

@@ -164,6 +164,16 @@ it.each<[string, Uint8Array]>([
   await expect(open(path)).rejects.toThrow(`${path} is not a file of the format onnx: it is ${name}`)
 })
 
+it('a damaged file of the format that was named has the error of its reader', async () => {
+  const bytes = Buffer.from('<net name="m" version="11"><layers x="&#0;"/></net>')
+  const expected = {
+    code: 'ERR_HEADER',
+    message: expect.stringContaining('"&#0;" is not a character of XML.'),
+  }
+  await expect(open(bytes, { format: 'openvino' })).rejects.toMatchObject(expected)
+  expect(await check(bytes, { format: 'openvino' })).toMatchObject([expected])
+})
+
 it('other bytes are of no known format', async () => {
   await expect(open(Buffer.alloc(100, 0xaa))).rejects.toMatchObject({
     code: 'ERR_UNKNOWN_FORMAT',
