@@ -23,8 +23,18 @@ export function tensorOfField(field: MessageField): Tensor {
   return tensorOfMessage(field)
 }
 
-/** @throws TileworkError as `tensorOfField` */
+/**
+ * The same object each time while the message is unchanged: passes ask for the dtype of each initializer again and again.
+ *
+ * @throws TileworkError as `tensorOfField`
+ */
 export function tensorOfMessage(message: Message): Tensor {
+  if (message.isChanged) return readTensor(message)
+  message.view ??= readTensor(message)
+  return message.view as Tensor
+}
+
+function readTensor(message: Message): Tensor {
   const { file, start, end } = message.origin!
   const report = new Report(FORMAT_NAME, 'lenient', 'throw')
   const where = { report, path: () => message.type, offset: start }
@@ -36,7 +46,8 @@ export function tensorOfMessage(message: Message): Tensor {
     return makeSparse(checked, values, checked.indices && storedPart(message, checked.indices), false)
   }
   const header = walk(message, walkTensor(file.cursor, end))
-  header.name = message.text('name')
+  // What the walk read is the name in the file.
+  if (message.isChanged) header.name = message.text('name')
   const checked = checkTensor(header, where)
   if (!checked) throw refusal(report)
   return placed(message, header, checked, { start, end })

@@ -9,7 +9,8 @@ import type { OnnxModel } from '../document/model.js'
 import type { ModelFunction } from '../document/model_function.js'
 import { standardDomain } from '../document/node.js'
 import { orderedNodes } from '../document/node_order.js'
-import type { Graph, Node, ValueType } from '../document/types.js'
+import { ReadNode } from '../document/read_node.js'
+import type { Graph, ValueType } from '../document/types.js'
 import { type Opsets, signatureOf } from '../infer/slots.js'
 
 /** The type of a value: of its elements, and whether it is a sequence or optional of tensors. */
@@ -24,6 +25,7 @@ type Lookup = (name: string) => Known
 /** Element types by graph and name. */
 export class ElementTypes {
   readonly #byGraph = new Map<Graph, ReadonlyMap<string, ElementType>>()
+  readonly #nodes = new Map<Graph, readonly ReadNode[]>()
   readonly #functions: ReadonlyMap<string, ModelFunction>
   /** Types of the values of a function, by its key and the types that a call gives. */
   readonly #calls = new Map<string, Map<string, ElementType>>()
@@ -42,8 +44,18 @@ export class ElementTypes {
     return this.#byGraph.get(graph) ?? new Map()
   }
 
+  /** The nodes of a graph in topological order; the same objects each time. */
+  nodesOf(graph: Graph): readonly ReadNode[] {
+    const known = this.#nodes.get(graph)
+    if (known) return known
+    const nodes = orderedNodes(graph.nodes).map((node) => new ReadNode(node))
+    this.#nodes.set(graph, nodes)
+    return nodes
+  }
+
   /** The function of the model that a node calls. */
-  functionOf(node: Node): ModelFunction | undefined {
+  functionOf(node: ReadNode): ModelFunction | undefined {
+    if (this.#functions.size === 0) return undefined
     return this.#functions.get(
       functionKey({ domain: node.domain, name: node.opType, overload: node.overload }),
     )
@@ -59,17 +71,11 @@ export class ElementTypes {
       note(name, elementTypeOf(type) ?? given[index])
     for (const tensor of graph.initializers()) note(tensor.name, { dtype: tensor.dtype, isTensor: true })
     const declared = (name: string): Known => elementTypeOf(graph.typeOf(name))
-    this.#addNodes(
-      orderedNodes(graph.nodes),
-      opsets,
-      (name) => types.get(name) ?? outer(name),
-      note,
-      declared,
-    )
+    this.#addNodes(this.nodesOf(graph), opsets, (name) => types.get(name) ?? outer(name), note, declared)
   }
 
   #addNodes(
-    nodes: readonly Node[],
+    nodes: readonly ReadNode[],
     opsets: Opsets,
     lookup: Lookup,
     note: (name: string, type: Known) => void,
@@ -90,7 +96,7 @@ export class ElementTypes {
     const { node, inputs, opsets } = view
     const called = this.functionOf(node)
     if (called) return this.#calledTypes(called, inputs).get(called.outputs[output] ?? '')
-    if (standardDomain(node.domain) === '') {
+    if (node.domain === '') {
       const special = ownEntry(OUTPUT_TYPES, node.opType)
       if (special) return special(view)
       if (view.body) return this.#bodyType(view, view.body, output)
@@ -126,7 +132,7 @@ export class ElementTypes {
     for (const [index, name] of called.inputs.entries()) if (given[index]) types.set(name, given[index])
     const declared = called.valueTypes
     this.#addNodes(
-      orderedNodes(called.nodes),
+      orderedNodes(called.nodes).map((node) => new ReadNode(node)),
       called.opsetImports,
       (name) => types.get(name),
       (name, type) => type && types.set(name, type),
@@ -151,7 +157,7 @@ function functionKey({
 }
 
 /** Types of the inputs of a body, where the operator gives them: Loop after the counter and condition, Scan in order. */
-function givenTo({ opType }: Node, inputs: readonly Known[]): readonly Known[] {
+function givenTo({ opType }: ReadNode, inputs: readonly Known[]): readonly Known[] {
   if (opType === 'Loop') return [tensorOf('int64'), tensorOf('bool'), ...inputs.slice(2)]
   if (opType === 'Scan') return inputs
   return inputs.map((type) => type && tensorOf(type.dtype))
@@ -188,7 +194,7 @@ const DTYPE_OF_NAME: Readonly<Record<string, Dtype>> = {
 }
 
 interface NodeView {
-  readonly node: Node
+  readonly node: ReadNode
   readonly opsets: Opsets
   readonly inputs: readonly Known[]
   readonly lookup: Lookup
@@ -200,7 +206,7 @@ interface NodeView {
 /** A type given as an attribute with a code; without it that of input 0, or `absent`. */
 function byCode(name: string, absent?: Dtype): (view: NodeView) => Known {
   return ({ node, inputs }) => {
-    const code = Number(node.attribute(name)?.value ?? 0)
+    const code = Number(node.node.attribute(name)?.value ?? 0)
     if (code !== 0) return tensorOf(DTYPE_OF_CODE.get(code) ?? code)
     return absent === undefined ? inputs[0] && tensorOf(inputs[0].dtype) : tensorOf(absent)
   }
@@ -225,11 +231,11 @@ const OUTPUT_TYPES: Readonly<Record<string, (view: NodeView) => Known>> = {
   BitCast: byCode('to'),
   CastLike: ({ inputs }) => inputs[1],
   Constant: ({ node }) => {
-    const [attribute] = node.attributes
+    const [attribute] = node.node.attributes
     const dtype = attribute && (attribute.tensors[0]?.dtype ?? ownEntry(CONSTANT_TYPES, attribute.name))
     return dtype === undefined ? undefined : tensorOf(dtype)
   },
-  ConstantOfShape: ({ node }) => tensorOf(node.attribute('value')?.tensors[0]?.dtype ?? 'float32'),
+  ConstantOfShape: ({ node }) => tensorOf(node.node.attribute('value')?.tensors[0]?.dtype ?? 'float32'),
   EyeLike: byCode('dtype'),
   RandomNormalLike: byCode('dtype'),
   RandomUniformLike: byCode('dtype'),
@@ -247,7 +253,7 @@ const OUTPUT_TYPES: Readonly<Record<string, (view: NodeView) => Known>> = {
   Multinomial: byCode('dtype', 'int32'),
   QuantizeLinear: (view) => view.inputs[2] ?? byCode('output_dtype', 'uint8')(view),
   DequantizeLinear: (view) => {
-    const code = Number(view.node.attribute('output_dtype')?.value ?? 0)
+    const code = Number(view.node.node.attribute('output_dtype')?.value ?? 0)
     return code === 0 ? view.inputs[1] : byCode('output_dtype')(view)
   },
   SequenceConstruct: sequenceOf,

@@ -4,7 +4,7 @@ import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
 import { changeFloats } from './float_walk.js'
 import { checkFloat16Options, type ToFloat16Options } from './float16_options.js'
-import { countClipped, halfTensor } from './half_values.js'
+import { HalfWeights, halfTensor } from './half_values.js'
 import { type CompressReport, ReportBuilder } from './report.js'
 import { unfitParameters } from './unfit_parameters.js'
 
@@ -21,12 +21,13 @@ export async function toFloat16(model: OnnxModel, options: ToFloat16Options = {}
   const { dtype, clip, signal, ...rest } = checkFloat16Options(options, model)
   throwIfAborted(signal)
   const report = new ReportBuilder(model)
+  const weights = new HalfWeights(dtype, clip, signal)
   await changeFloats(model, {
     ...rest,
     from: 'float32',
     to: dtype,
     convert: (tensor) => halfTensor(tensor, dtype, clip),
-    countClipped: (tensor) => countClipped(tensor, clip, signal),
+    convertWeight: (tensor) => weights.convert(tensor),
     unfit: await unfitParameters(model, dtype, signal),
     report,
     signal,

@@ -4,6 +4,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { ownEntry } from '../../../own_entry.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import type { ReadNode } from '../document/read_node.js'
 import type { Attribute, Node } from '../document/types.js'
 
 /** A float type and the one that replaces it. */
@@ -33,14 +34,14 @@ const TYPE_ATTRIBUTES: Readonly<Record<string, { readonly name: string; readonly
   MelWeightMatrix: { name: 'output_datatype', isWritten: true },
 }
 
-export async function convertAttributes(node: Node, change: AttributeChange): Promise<void> {
+export function convertAttributes({ node, opType, hasAttributes }: ReadNode, change: AttributeChange): void {
   const isFloat32 = change.from === 'float32'
-  if (node.opType === 'Constant' && isFloat32) setConstant(node)
-  for (const attribute of node.attributes) convertTensors(attribute, change)
-  if (node.opType === 'ConstantOfShape' && isFloat32 && !node.attribute('value')) {
+  if (opType === 'Constant' && isFloat32) setConstant(node)
+  if (hasAttributes) for (const attribute of node.attributes) convertTensors(attribute, change)
+  if (opType === 'ConstantOfShape' && isFloat32 && !node.attribute('value')) {
     node.setAttribute('value', { type: 'TENSOR', value: tensorOf([0], { dtype: change.to }) })
   }
-  const named = ownEntry(TYPE_ATTRIBUTES, node.opType)
+  const named = ownEntry(TYPE_ATTRIBUTES, opType)
   if (!named) return
   const given = node.attribute(named.name)?.value
   if (given === undefined ? named.isWritten && isFloat32 : Number(given) === change.fromCode) {

@@ -8,13 +8,11 @@
 import { throwIfAborted } from '../../../cancel.js'
 import { TileworkError } from '../../../errors.js'
 import { DTYPE_OF_CODE } from '../../../formats/onnx/schema.js'
-import type { ClipCounts } from '../../../tensor/number_blocks.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { FreshNames } from '../document/fresh_names.js'
 import type { OnnxModel } from '../document/model.js'
-import { standardDomain } from '../document/node.js'
-import { orderedNodes } from '../document/node_order.js'
+import type { ReadNode } from '../document/read_node.js'
 import { isStandard } from '../document/scope.js'
 import type { Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
@@ -23,7 +21,7 @@ import { type Opsets, type Signature, signatureOf } from '../infer/slots.js'
 import { type ElementType, ElementTypes } from './element_types.js'
 import { type AttributeChange, convertAttributes } from './float_attributes.js'
 import { MISSING_KERNELS } from './float16_kernels.js'
-import type { HalfDtype } from './half_values.js'
+import type { ConvertedWeight, HalfDtype } from './half_values.js'
 import { IntegerProducts } from './integer_products.js'
 import { type ReportBuilder, valueBytes } from './report.js'
 
@@ -49,8 +47,8 @@ export interface FloatChange {
   readonly blockedNodes: ReadonlySet<string>
   /** A weight in the new type; lazy. */
   readonly convert: (tensor: DenseTensor) => DenseTensor
-  /** Counts values that `convert` clips; absent where the new type represents all values. */
-  readonly countClipped?: (tensor: DenseTensor) => Promise<ClipCounts>
+  /** As `convert` for a weight with data, and counts the values that are clipped; absent where the new type represents all values. */
+  readonly convertWeight?: (tensor: DenseTensor) => Promise<ConvertedWeight>
   /** Nodes that stay because of their constant parameters, with the reason of each. */
   readonly unfit: ReadonlyMap<Node, string>
   readonly report: ReportBuilder
@@ -101,7 +99,7 @@ class Context {
   }
 
   /** Why a node keeps its types; undefined for one that is converted. */
-  whyBlocked(node: Node, walk: GraphWalk): string | undefined {
+  whyBlocked(node: ReadNode, walk: GraphWalk): string | undefined {
     const { types, opsets } = this
     const { from, to, blockedOps, blockedNodes } = this.change
     if (blockedOps.has(node.opType)) return `${node.opType} is blocked`
@@ -122,22 +120,22 @@ class Context {
     return lacks ? `${node.opType} has no version for ${to} in this operator set` : undefined
   }
 
-  #whyNoHalf(node: Node, walk: GraphWalk): string | undefined {
+  #whyNoHalf(node: ReadNode, walk: GraphWalk): string | undefined {
     const { to, unfit } = this.change
     if (this.#lacksKernel(node, walk)) return `onnxruntime has no ${to} kernel of it for CPUs`
-    const reason = unfit.get(node)
+    const reason = unfit.get(node.node)
     if (reason !== undefined) return reason
     const isInt32 = isStandard(node, 'DequantizeLinear') && walk.dtypeOf(node.inputs[0] ?? '') === 'int32'
     return isInt32 ? 'its input is int32' : undefined
   }
 
-  #lacksKernel({ domain, opType, inputs }: Node, walk: GraphWalk): boolean {
-    if (standardDomain(domain) !== '') return false
+  #lacksKernel({ domain, opType, inputs }: ReadNode, walk: GraphWalk): boolean {
+    if (domain !== '') return false
     const { generators, expanded } = MISSING_KERNELS['onnxruntime CPU']
     return expanded.has(opType) || (generators.has(opType) && !inputs.some((name) => walk.floatType(name)))
   }
 
-  #unknown(node: Node, walk: GraphWalk): string {
+  #unknown(node: ReadNode, walk: GraphWalk): string {
     const open = node.outputs.find((name) => name !== '' && walk.dtypeOf(name) === undefined)
     const takesFloats = node.inputs.some((name) => walk.floatType(name))
     if (open !== undefined && takesFloats) {
@@ -165,7 +163,7 @@ function codeOf(dtype: Home): number {
 
 /** An input of a node that reads an initializer, or an output of the graph that is one (without node). */
 interface InitializerUse {
-  readonly node?: Node
+  readonly node?: ReadNode
   readonly index: number
   readonly want: Home
 }
@@ -186,39 +184,40 @@ class GraphWalk {
   readonly types: ReadonlyMap<string, ElementType>
   readonly #defined: ReadonlySet<string>
   /** Nodes in topological order; Casts have no plan. */
-  readonly #plans: ReadonlyMap<Node, NodePlan | undefined>
+  readonly #plans: ReadonlyMap<ReadNode, NodePlan | undefined>
   readonly #homes = new Map<string, Home>()
   /** New names of values whose old name is the output of a Cast. */
   readonly #renamed = new Map<string, string>()
   /** Names of values in another type, by name and type. */
   readonly #casts = new Map<string, string>()
-  readonly #producers = new Map<string, Node>()
+  readonly #producers = new Map<string, ReadNode>()
   readonly #uses = new Map<string, InitializerUse[]>()
   /** Small values of Constant nodes as they were. */
   readonly #constants = new Map<string, DenseTensor>()
   /** Casts by the node that they follow; those of inputs and initializers by undefined. */
-  readonly #added = new Map<Node | undefined, [from: string, to: string, dtype: Home][]>()
+  readonly #added = new Map<ReadNode | undefined, [from: string, to: string, dtype: Home][]>()
   readonly #products: IntegerProducts
   /** Casts whose result float16 does not represent. */
-  readonly #wideCasts = new Set<Node>()
+  readonly #wideCasts = new Set<ReadNode>()
   /** Inputs that nodes get all at once: a node may have a hundred thousand. */
-  readonly #newInputs = new Map<Node, string[]>()
+  readonly #newInputs = new Map<ReadNode, string[]>()
 
   constructor(context: Context, graph: Graph, outer: GraphWalk | undefined) {
     this.#context = context
     this.graph = graph
     this.#outer = outer
     this.types = context.types.of(graph)
-    const produced = graph.nodes.flatMap(({ outputs }) => outputs)
+    const nodes = context.types.nodesOf(graph)
+    const produced = nodes.flatMap(({ outputs }) => outputs)
     this.#defined = new Set([...graph.inputNames, ...graph.initializerNames, ...produced])
     this.#products = new IntegerProducts(
       (name) => this.#isConstant(name),
       outer === undefined ? undefined : outer.#products,
     )
-    this.#plans = new Map(orderedNodes(graph.nodes).map((node) => [node, this.#planOf(node)]))
+    this.#plans = new Map(nodes.map((node) => [node, this.#planOf(node)]))
   }
 
-  #planOf(node: Node): NodePlan | undefined {
+  #planOf(node: ReadNode): NodePlan | undefined {
     const isInteger = this.#products.visit(node) && this.#context.isNarrowing
     if (isStandard(node, 'Cast')) {
       if (isInteger) this.#wideCasts.add(node)
@@ -295,7 +294,7 @@ class GraphWalk {
     return this.#homeOfInput(name)
   }
 
-  async #visit(node: Node, { reason, inner }: NodePlan): Promise<void> {
+  async #visit(node: ReadNode, { reason, inner }: NodePlan): Promise<void> {
     const context = this.#context
     const want = reason === undefined ? this.#target : this.#from
     for (const walk of inner) await walk.run()
@@ -307,9 +306,9 @@ class GraphWalk {
     for (const [index, name] of inputs.entries())
       this.#use(node, index, name, typeOfSlot(signature?.inputs, index))
     this.#setInputs()
-    if (reason === undefined && standardDomain(node.domain) === '') {
+    if (reason === undefined && node.domain === '') {
       this.#keepConstant(node)
-      await convertAttributes(node, context.attributes)
+      convertAttributes(node, context.attributes)
     }
     if (inputs.length > 0 || node.outputs.some((name) => this.isFloat(name))) this.#note(node, inputs, reason)
     for (const [index, name] of node.outputs.entries()) {
@@ -317,26 +316,26 @@ class GraphWalk {
     }
   }
 
-  #keepConstant(node: Node): void {
-    const value = constantOf(node)
+  #keepConstant(node: ReadNode): void {
+    const value = node.opType === 'Constant' ? constantOf(node.node) : undefined
     if (value?.kind === 'dense' && value.dtype === this.#from && valueBytes(value) <= KEEP_BOTH_BYTES)
       this.#constants.set(node.outputs[0]!, value)
   }
 
   /** @param inputs - as they were before Casts */
-  #note(node: Node, inputs: readonly string[], reason: string | undefined): void {
+  #note(node: ReadNode, inputs: readonly string[], reason: string | undefined): void {
     const touchesFloat = [...inputs, ...node.outputs].some((name) => this.floatType(name))
     if (reason !== undefined && touchesFloat) this.#context.change.report.stays(node, reason)
     else if (touchesFloat) this.#context.change.report.converted(node, this.#target)
   }
 
   /** A Cast takes its input as it is. Where the model asks for more precision than a half type has, the result stays float32. */
-  #visitCast(node: Node): void {
+  #visitCast(node: ReadNode): void {
     const { change, attributes, isNarrowing } = this.#context
     const [input = ''] = node.inputs
     const [output = ''] = node.outputs
     const owner = this.ownerOf(input)
-    const to = DTYPE_OF_CODE.get(Number(node.attribute('to')?.value ?? 0))
+    const to = DTYPE_OF_CODE.get(Number(node.node.attribute('to')?.value ?? 0))
     const from = owner?.types.get(input)?.dtype
     const isHalf = isNarrowing && (from === 'float16' || from === 'bfloat16')
     const isNamed = change.blockedNodes.has(node.name) || change.blockedOps.has('Cast')
@@ -348,15 +347,16 @@ class GraphWalk {
       else this.#replace(node, 0, owner.#renamed.get(input) ?? input)
       this.#setInputs()
     }
-    if (!stays) node.setAttribute('to', { type: 'INT', value: attributes.toCode })
+    if (!stays) node.node.setAttribute('to', { type: 'INT', value: attributes.toCode })
     this.#define(node, 0, output, stays ? this.#from : this.#target)
   }
 
   /** In a graph inside a blocked node, values from outside keep their type. */
   #keepType(graph: Graph, hidden: ReadonlySet<string>): void {
-    const produced = graph.nodes.flatMap(({ outputs }) => outputs)
+    const nodes = this.#context.types.nodesOf(graph)
+    const produced = nodes.flatMap(({ outputs }) => outputs)
     const own = new Set([...hidden, ...graph.inputNames, ...graph.initializerNames, ...produced])
-    for (const node of graph.nodes) {
+    for (const node of nodes) {
       for (const [index, name] of node.inputs.entries()) {
         if (!own.has(name)) this.#use(node, index, name, this.#from)
       }
@@ -365,7 +365,7 @@ class GraphWalk {
   }
 
   /** Makes an input of a node take a value of the old type in the wanted one. */
-  #use(node: Node, index: number, name: string, want: Home): void {
+  #use(node: ReadNode, index: number, name: string, want: Home): void {
     const owner = this.ownerOf(name)
     if (!owner?.isFloat(name)) return
     if (owner.#isConstant(name)) owner.#useOf(name).push({ node, index, want })
@@ -378,7 +378,7 @@ class GraphWalk {
     return uses
   }
 
-  #replace(node: Node, index: number, name: string): void {
+  #replace(node: ReadNode, index: number, name: string): void {
     const inputs = this.#newInputs.get(node) ?? [...node.inputs]
     inputs[index] = name
     this.#newInputs.set(node, inputs)
@@ -409,14 +409,14 @@ class GraphWalk {
     return fresh
   }
 
-  #addCast(after: Node | undefined, from: string, to: string, dtype: Home): void {
+  #addCast(after: ReadNode | undefined, from: string, to: string, dtype: Home): void {
     const list = this.#added.get(after) ?? []
     this.#added.set(after, list)
     list.push([from, to, dtype])
   }
 
   /** Records an output of a node; an output of the graph in another type gets a Cast that keeps the name. */
-  #define(node: Node, index: number, name: string, home: Home): void {
+  #define(node: ReadNode, index: number, name: string, home: Home): void {
     if (name === '' || !this.isFloat(name)) return
     this.#homes.set(name, home)
     this.#producers.set(name, node)
@@ -465,15 +465,16 @@ class GraphWalk {
   }
 
   async #convert(tensor: DenseTensor): Promise<DenseTensor> {
-    const { to, convert, countClipped, report } = this.#context.change
-    const changed = convert(tensor)
-    const counts = tensor.hasData ? await countClipped?.(tensor) : { clipped: 0, lifted: 0 }
+    const { to, convert, convertWeight, report } = this.#context.change
+    const isCounted = convertWeight !== undefined && tensor.hasData
+    const { changed, ...counts } = isCounted ? await convertWeight(tensor) : { changed: convert(tensor) }
     report.tensors.push({
       name: tensor.name,
       from: tensor.dtype,
       to,
       bytesBefore: valueBytes(tensor),
       bytesAfter: valueBytes(changed),
+      ...(convertWeight && !isCounted && { clipped: 0, lifted: 0 }),
       ...counts,
     })
     return changed
@@ -484,8 +485,10 @@ class GraphWalk {
    * or becomes a copy where it gives an output of the graph.
    */
   #removeNeedless(): void {
-    for (const [node] of this.#plans) {
-      if (!isStandard(node, 'Cast') && !isStandard(node, 'CastLike')) continue
+    for (const [read] of this.#plans) {
+      if (!isStandard(read, 'Cast') && !isStandard(read, 'CastLike')) continue
+      // As it is now: its input may be the output of a Cast that is gone.
+      const { node } = read
       const [output = ''] = node.outputs
       const type = this.#homes.get(output) ?? this.types.get(output)?.dtype
       if (type === undefined || this.#homeOf(node.inputs[0] ?? '') !== type) continue
@@ -510,10 +513,12 @@ class GraphWalk {
     const { graph } = this
     const positions = new Map<Node | undefined, number>(graph.nodes.map((node, index) => [node, index + 1]))
     positions.set(undefined, 0)
-    const places = [...this.#added].sort(([one], [other]) => positions.get(other)! - positions.get(one)!)
+    const places = [...this.#added].sort(
+      ([one], [other]) => positions.get(other?.node)! - positions.get(one?.node)!,
+    )
     for (const [after, casts] of places) {
       for (const [from, to, dtype] of casts.toReversed()) {
-        graph.addNode(castNode(from, to, codeOf(dtype), this.#context.names), positions.get(after)!)
+        graph.addNode(castNode(from, to, codeOf(dtype), this.#context.names), positions.get(after?.node)!)
       }
     }
   }

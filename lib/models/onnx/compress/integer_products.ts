@@ -3,8 +3,7 @@
  * few terms, the floats that they are cast to until their scales are multiplied in, and the scales themselves, whose products
  * are subnormal in float16. Nodes that take such floats stay float32.
  */
-import { standardDomain } from '../document/node.js'
-import type { Node } from '../document/types.js'
+import type { ReadNode } from '../document/read_node.js'
 
 /** Sums of integers; sums as floats; sums of which at least one scale is multiplied in; scales. */
 type Kind = 'integers' | 'sum' | 'scaled' | 'scale'
@@ -40,9 +39,9 @@ export class IntegerProducts {
    *
    * @returns true for a node that takes such floats, and for a Cast that makes them
    */
-  visit(node: Node): boolean {
+  visit(node: ReadNode): boolean {
     const { opType, inputs, outputs } = node
-    const isStandard = standardDomain(node.domain) === ''
+    const isStandard = node.domain === ''
     if ((isStandard ? PRODUCTS : MICROSOFT_PRODUCTS).has(opType)) this.#mark(outputs, 'integers')
     if (isStandard && opType === 'DynamicQuantizeLinear') this.#mark(outputs.slice(1, 2), 'scale')
     const kinds = new Set(inputs.map((name) => this.#kindOf(name)))
@@ -58,7 +57,7 @@ export class IntegerProducts {
     return takesFloats
   }
 
-  #multiply({ inputs, outputs }: Node, kinds: ReadonlySet<Kind | undefined>): boolean {
+  #multiply({ inputs, outputs }: ReadNode, kinds: ReadonlySet<Kind | undefined>): boolean {
     const isSum = kinds.has('sum') || (kinds.has('scaled') && inputs.some(this.#isConstant))
     if (isSum || kinds.has('scale')) this.#mark(outputs, isSum || kinds.has('scaled') ? 'scaled' : 'scale')
     return isSum || kinds.has('scale')

@@ -4,6 +4,8 @@ import type { Tensor } from '../../../tensor/tensor.js'
 import type { OnnxModel } from '../document/model.js'
 import type { Node } from '../document/types.js'
 
+type NamedNode = Pick<Node, 'name' | 'opType'>
+
 /** What became of a node. */
 export interface CompressedNode {
   readonly name: string
@@ -52,11 +54,11 @@ export class ReportBuilder {
     this.#bytesBefore = initializerBytes(model)
   }
 
-  converted({ name, opType }: Node, to: string): void {
+  converted({ name, opType }: NamedNode, to: string): void {
     this.nodes.push({ name, opType, to })
   }
 
-  stays({ name, opType }: Node, reason: string): void {
+  stays({ name, opType }: NamedNode, reason: string): void {
     this.nodes.push({ name, opType, reason })
   }
 

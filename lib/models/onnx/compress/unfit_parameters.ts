@@ -1,9 +1,11 @@
 /** Nodes that stay float32 because a half type does not represent their constant parameters. */
 import type { OnnxModel } from '../document/model.js'
-import { isStandard, mainScope, type Scope } from '../document/scope.js'
+import { mainScope, type Scope } from '../document/scope.js'
 import type { Node } from '../document/types.js'
 import { FloatReader } from './float_window.js'
 import { DEFAULT_CLIP, type HalfDtype } from './half_values.js'
+
+const LIMITED: ReadonlySet<string> = new Set(['QuantizeLinear', 'DequantizeLinear', 'BatchNormalization'])
 
 /** The least float16 that has all its bits, and the greatest. */
 const LEAST_NORMAL = 2 ** -14
@@ -23,11 +25,14 @@ export async function unfitParameters(
   const nodes = new Map<Node, string>()
   for (const scope of mainScope(model).all()) {
     for (const node of scope.graph.nodes) {
-      if (isStandard(node, 'QuantizeLinear') || isStandard(node, 'DequantizeLinear')) {
+      // Read once, as most nodes are none of these.
+      const { opType } = node
+      if (!LIMITED.has(opType) || node.domain !== '') continue
+      if (opType !== 'BatchNormalization') {
         if (!(await everyNumber(scope, node.inputs[1], isExact, signal))) {
           nodes.set(node, 'float16 represents a scale of it with few bits, or not at all')
         }
-      } else if (isStandard(node, 'BatchNormalization')) {
+      } else {
         for (const name of node.inputs.slice(1)) {
           if (await everyNumber(scope, name, isWithin, signal)) continue
           nodes.set(node, `${name} has numbers beyond ${max}, which ${dtype} does not represent`)

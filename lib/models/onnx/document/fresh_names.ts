@@ -2,7 +2,7 @@
 import type { Graph } from './types.js'
 
 export class FreshNames {
-  readonly #taken = new Set<string>()
+  readonly #taken = new Set<string>([''])
   /** The number to try next, by base. */
   readonly #counts = new Map<string, number>()
 
@@ -13,9 +13,9 @@ export class FreshNames {
       }
       for (const { name } of graph.valueInfo) this.#taken.add(name)
       for (const node of graph.nodes) {
-        for (const name of [...node.inputs, ...node.outputs]) this.#taken.add(name)
         // onnxruntime refuses two nodes of one name.
-        this.#taken.add(node.name)
+        const [names, inputs, outputs] = node.message.textLists('name', 'input', 'output')
+        for (const list of [names.slice(-1), inputs, outputs]) for (const name of list) this.#taken.add(name)
       }
     }
   }

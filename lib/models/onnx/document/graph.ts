@@ -52,6 +52,8 @@ export class ProtoGraph implements GraphInterface {
   readonly #ends: {
     [List in 'input' | 'output']?: { readonly edits: number; readonly names: ReadonlySet<string> }
   } = {}
+  /** Initializers as they were at an edit count of the message: reading a name moves between the payloads of the file. */
+  #listed: { readonly edits: number; readonly fields: readonly InitializerField[] } | undefined
   /** Direct subgraphs as they were at an edit count of the message. */
   #inside: { readonly edits: number; readonly graphs: readonly ProtoGraph[] } | undefined
 
@@ -254,7 +256,8 @@ export class ProtoGraph implements GraphInterface {
   }
 
   *initializers(): Generator<Tensor> {
-    for (const { field } of this.#initializers()) yield tensorOfField(field)
+    for (const list of INITIALIZER_LISTS)
+      for (const field of this.message.fieldsOf(list)) yield tensorOfField(field)
   }
 
   hasInitializer(name: string): boolean {
@@ -511,11 +514,16 @@ export class ProtoGraph implements GraphInterface {
     }))
   }
 
-  #initializers(): InitializerField[] {
+  #initializers(): readonly InitializerField[] {
     const { message } = this
-    return INITIALIZER_LISTS.flatMap((list) =>
-      message.fieldsOf(list).map((field) => ({ list, field, name: initializerName(list, field) })),
-    )
+    const { edits } = message
+    if (this.#listed?.edits !== edits) {
+      const fields = INITIALIZER_LISTS.flatMap((list) =>
+        message.fieldsOf(list).map((field) => ({ list, field, name: initializerName(list, field) })),
+      )
+      this.#listed = { edits, fields }
+    }
+    return this.#listed.fields
   }
 }
 

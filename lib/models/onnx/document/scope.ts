@@ -4,6 +4,7 @@ import { FIRST_IR_WITH_FREE_INITIALIZERS } from '../../../formats/onnx/schema.js
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { standardDomain } from './node.js'
 import { hasSubgraphs } from './node_names.js'
+import type { Operator } from './read_node.js'
 import type { Graph, Node } from './types.js'
 import { constantOf } from './value.js'
 
@@ -66,7 +67,7 @@ export function mainScope(model: { readonly graph: Graph; readonly irVersion: nu
   return new Scope(model.graph, Number(model.irVersion) >= FIRST_IR_WITH_FREE_INITIALIZERS)
 }
 
-export function isStandard(node: Node, opType: string): boolean {
+export function isStandard(node: Operator, opType: string): boolean {
   return node.opType === opType && standardDomain(node.domain) === ''
 }
 

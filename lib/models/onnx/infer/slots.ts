@@ -1,7 +1,7 @@
 /** Which types the inputs and outputs of a node may have, looked up in the table of operators. */
 import { ownEntry } from '../../../own_entry.js'
 import { standardDomain } from '../document/node.js'
-import type { Node } from '../document/types.js'
+import type { Operator } from '../document/read_node.js'
 import { OPERATOR_SLOTS } from './operator_slots.js'
 
 /** An input or output of an operator. */
@@ -54,7 +54,7 @@ function letterOf(type: string): string {
 const SIGNATURES = new Map<string, Signature>()
 
 /** The signature of a node's operator; undefined for an operator that the table lacks. */
-export function signatureOf(node: Node, opsets: Opsets): Signature | undefined {
+export function signatureOf(node: Operator, opsets: Opsets): Signature | undefined {
   const domain = standardDomain(node.domain)
   const versions = ownEntry(ownEntry(OPERATOR_SLOTS, domain) ?? {}, node.opType)?.split('|')
   const opset = Number(opsets.get(domain) ?? 1)

@@ -1,6 +1,6 @@
 /** Conversion of models to float16: recorded results of a program written from the rules, and the cases that other tools break. */
 import { describe, expect, it } from 'vitest'
-import { check, type DenseTensor, open, serialize, tensor } from '../../../../lib/index.js'
+import { cast, check, type DenseTensor, open, serialize, tensor } from '../../../../lib/index.js'
 import { Graph, type NewNode, OnnxModel, type ToFloat16Options, toFloat16 } from '../../../../lib/onnx.js'
 import { outputsOf, randomFloats } from './compare_outputs.js'
 import { runtime } from './onnxruntime.js'
@@ -307,6 +307,37 @@ describe('toFloat16', () => {
     expect([report.bytesBefore, report.bytesAfter]).toEqual([12, 8])
     expect(model.graph.initializer('w')).toMatchObject({ dtype: 'float16' })
     expect([...(await initializersOf(model.graph)).get('w')!.bytes]).toEqual([0xff, 0x7b, 0x01, 0x80])
+  })
+
+  it.each([16 * 1024, 16 * 1024 + 1])(
+    'converts a weight of %i numbers as cast does after clipping',
+    async (count) => {
+      const numbers = Float32Array.from(randomFloats([count], 5), (each, at) =>
+        at % 1000 === 999 ? 1e9 : each,
+      )
+      const model = modelOf([{ opType: 'Mul', inputs: ['x', 'w'], outputs: ['y'] }])
+      model.graph.setInitializer('w', tensor(numbers))
+      const { tensors } = await toFloat16(model)
+      expect(tensors[0]).toMatchObject({ clipped: Math.floor(count / 1000), bytesAfter: 2 * count })
+      const expected = cast(tensor(numbers.map((each) => Math.min(each, 65504))), 'float16')
+      expect((await initializersOf(model.graph)).get('w')!.bytes).toEqual(
+        Uint8Array.from(await expected.bytes()),
+      )
+    },
+  )
+
+  it('follows Casts in a row that are needless now', async () => {
+    const model = modelOf([
+      { opType: 'Relu', inputs: ['x'], outputs: ['a'] },
+      { opType: 'Cast', inputs: ['a'], outputs: ['b'], attributes: { to: { type: 'INT', value: 1 } } },
+      { opType: 'Cast', inputs: ['b'], outputs: ['c'], attributes: { to: { type: 'INT', value: 1 } } },
+      { opType: 'Neg', inputs: ['c'], outputs: ['y'] },
+    ])
+    await toFloat16(model)
+    const made = model.graph.nodes.flatMap(({ outputs }) => outputs)
+    const used = model.graph.nodes.flatMap(({ inputs }) => inputs)
+    expect(used.filter((name) => name !== 'x' && !made.includes(name))).toEqual([])
+    expect(model.graph.nodes.map(({ opType }) => opType)).toEqual(['Cast', 'Relu', 'Neg', 'Cast'])
   })
 
   it('keeps a mask finite in bfloat16', async () => {
