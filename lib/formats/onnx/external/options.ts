@@ -10,7 +10,10 @@ export interface ExternalOptions {
    * its stem, because other models may use it.
    */
   readonly location?: string
-  /** Smallest external tensor, in bytes. Default 1024, as in the Python package onnx. */
+  /**
+   * Smallest external tensor, in bytes. Default 1024, as in the Python package onnx. Lists of int32 or int64 numbers of a model
+   * stay inside below 1024 bytes whatever it is: onnx infers shapes from axes and padding, and opens no data file for that.
+   */
   readonly threshold?: number
   /** Alignment of offsets, a power of two. Default: 4096 for tensors from 1 MiB on, 64 for smaller ones. */
   readonly alignment?: number
@@ -42,7 +45,7 @@ export interface CheckedExternal {
   alignmentOf(byteLength: number): number
 }
 
-const DEFAULT_THRESHOLD = 1024
+export const DEFAULT_THRESHOLD = 1024
 
 /** Page alignment, so that large tensors can be mapped; for small ones the gaps cost too much. */
 const PAGE_BYTES = 4096

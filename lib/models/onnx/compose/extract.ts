@@ -68,9 +68,11 @@ function extractFrom(
   let inferred: ReadonlyMap<string, ValueType> | undefined
   const typeAt = (name: string): ValueType | undefined => {
     const known = declared.get(name) ?? initializerType(whole, name)
-    if (known) return known
+    if (known && !lacksShape(known)) return known
     inferred ??= inferTypes(model)
-    return inferred.get(name)
+    // Exporters declare types of values inside without shapes; readers want shapes of inputs and outputs.
+    const found = inferred.get(name)
+    return known && (!found || lacksShape(found)) ? known : found
   }
   const typedInputs = starts.map((name) => ({ name, type: knownType(name, typeAt(name)) }))
   const typedOutputs = ends.map((name) => ({ name, type: typeAt(name) }))
@@ -222,6 +224,10 @@ function declaredTypes({ message }: Graph, wanted: ReadonlySet<string>): Readonl
   return new Map(types.filter(([, { kind }]) => kind !== 'none'))
 }
 
+function lacksShape(type: ValueType): boolean {
+  return (type.kind === 'tensor' || type.kind === 'sparse') && type.shape === undefined
+}
+
 function initializerType({ initializers }: WholeGraph, name: string): ValueType | undefined {
   const found = initializers.get(name)
   if (!found) return undefined
@@ -295,7 +301,10 @@ function declare(
 ): void {
   const value = declared ? graph.adopt(list, declared) : graph.insert(list)
   if (!declared) value.setText('name', name)
-  if (type && !value.has('type')) writeValueType(value, 'type', type)
+  const old = readValueType(value.message('type', false))
+  if (!type || (old.kind !== 'none' && (!lacksShape(old) || lacksShape(type)))) return
+  value.clear('type')
+  writeValueType(value, 'type', type)
 }
 
 function wrong(message: string): TileworkError {

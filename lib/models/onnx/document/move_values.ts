@@ -7,7 +7,11 @@
 import { TileworkError } from '../../../errors.js'
 import type { SiblingPlan, WriteSegment } from '../../../formats/format.js'
 import { type DataRange, ExternalData } from '../../../formats/onnx/external/data_files.js'
-import { checkExternalOptions, type ExternalOptions } from '../../../formats/onnx/external/options.js'
+import {
+  checkExternalOptions,
+  DEFAULT_THRESHOLD,
+  type ExternalOptions,
+} from '../../../formats/onnx/external/options.js'
 import { type Message, type MessageField, Replacements } from '../../../formats/onnx/protobuf/message.js'
 import { WireWriter } from '../../../formats/onnx/protobuf/wire_writer.js'
 import { LOCATION_EXTERNAL } from '../../../formats/onnx/schema.js'
@@ -66,8 +70,18 @@ function moveOf({ owner, field }: TensorField, data: ExternalData | undefined): 
   if (!isExternal && !(mayMove && data)) return undefined
   const tensor = knownTensor(field)
   if (tensor?.kind !== 'dense' || !tensor.hasData) return undefined
-  if (data?.takes(tensor)) return { owner, field, tensor, range: data.add(tensor, tensor.name) }
+  if (data?.takes(tensor) && !isShapeParameter(tensor))
+    return { owner, field, tensor, range: data.add(tensor, tensor.name) }
   return isExternal ? { owner, field, tensor } : undefined
+}
+
+/**
+ * Shapes, axes, padding, ends of slices: onnx infers shapes from their values and opens no data files, so onnx.checker would refuse
+ * the model. Such lists have two numbers per axis at most, and are shorter than what moves by default.
+ */
+function isShapeParameter({ dtype, shape, storage }: DenseTensor): boolean {
+  const isList = (dtype === 'int64' || dtype === 'int32') && shape.length <= 1
+  return isList && storage.byteLength < DEFAULT_THRESHOLD
 }
 
 /** Undefined for an unknown element type. */

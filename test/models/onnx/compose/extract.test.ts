@@ -290,6 +290,21 @@ describe('extract, edge cases', () => {
     ])
   })
 
+  it.each(['a', 'b'])('gives %s the shape that follows, where its declaration has none', (name) => {
+    const model = chain()
+    for (const each of ['a', 'b']) model.graph.setType(each, { kind: 'tensor', dtype: 'float32' })
+    expect(extract(model, ['x'], [name]).graph.outputs[0]!.type).toEqual(PAIR)
+    expect(extract(model, [name], ['y']).graph.inputs[0]!.type).toEqual(PAIR)
+  })
+
+  it('keeps a declaration without a shape where none follows', () => {
+    const model = chain()
+    const open: ValueType = { kind: 'tensor', dtype: 'float32' }
+    model.graph.addNode({ opType: 'Unknown', domain: 'other', inputs: ['a'], outputs: ['u'] })
+    model.graph.setType('u', open)
+    expect(extract(model, ['x'], ['u']).graph.outputs[0]!.type).toEqual(open)
+  })
+
   it('refuses lists that throw while they are read', () => {
     const broken = new Proxy(['a'], {
       get() {
