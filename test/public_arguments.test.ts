@@ -31,6 +31,7 @@ import * as onnxEntry from '../lib/onnx.js'
 import {
   addFunction,
   addPrefix,
+  channelsLast,
   convertOpset,
   expandOutputDims,
   extract,
@@ -715,6 +716,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: async (name, shape) => setInputShape((await onnx()).onnx!, name as never, shape as never),
     args: () => ['x', [2]],
   },
+  channelsLast: { run: channelsLast, args: () => [onnxEntry.OnnxModel.create()] },
   inferShapes: { run: inferShapes, args: () => [onnxEntry.OnnxModel.create()] },
   inferTypes: { run: inferTypes, args: () => [onnxEntry.OnnxModel.create()] },
   stripWeights: { run: stripWeights, args: () => [onnxEntry.OnnxModel.create()] },

@@ -25,7 +25,7 @@ describe('help', () => {
     expect(stdout).toMatch(/--set-input <[^>]+> shape of an input; may be repeated --set-batch/)
     expect(stdout).toMatch(/--metadata <key=value> metadata of the model; may be repeated \(ONNX only\)/)
     expect(stdout.match(/\(tmfile only\)/g)).toHaveLength(7)
-    expect(stdout.match(/\(ONNX only\)/g)).toHaveLength(6)
+    expect(stdout.match(/\(ONNX only\)/g)).toHaveLength(7)
   })
 
   it.each([

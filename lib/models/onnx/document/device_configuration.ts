@@ -26,7 +26,7 @@ export function addDeviceConfiguration(model: Message, added: Partial<DeviceConf
   checkOptions(added, 'addDeviceConfiguration', ['name', 'deviceCount', 'devices'])
   const given = readInput('The device configuration', () => ({ ...added }))
   const { devices = [] } = given
-  const texts = checkList('The devices of a configuration', devices).map((each) =>
+  const texts = Array.from(checkList('The devices of a configuration', devices), (each) =>
     checkText('The name of a device', each),
   )
   const { deviceCount = texts.length } = given
@@ -89,7 +89,8 @@ function readDimension(message: Message): ShardedDimension {
  */
 export function setNodeDeviceConfigurations(node: Message, given: readonly NodeDeviceConfiguration[]): void {
   const configurations = configurationsAround(node)
-  const made = checkList('The device configurations of a node', given).map((each) =>
+  // Not the list's own `map`: the caller's array may have another.
+  const made = Array.from(checkList('The device configurations of a node', given), (each) =>
     written(each as NodeDeviceConfiguration, node, configurations),
   )
   node.clear('device_configurations')

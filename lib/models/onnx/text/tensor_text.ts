@@ -128,11 +128,19 @@ function signed(view: DataView, signByte: number, value: number, isSingle: boole
   return text === 'nan' && view.getUint8(signByte) >= 0x80 ? '-nan' : text
 }
 
+/** Numbers that are joined at a time: a million texts that live until the end would all be moved by the garbage collector. */
+const JOINED_NUMBERS = 512
+
 async function numbersText(tensor: DenseTensor): Promise<string> {
   const { bytes: width, read } = PRINTED[tensor.dtype]!
   const bytes = await tensor.bytes()
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const texts: string[] = []
-  for (let at = 0; at < bytes.byteLength; at += width) texts.push(read(view, at))
-  return list(' {', ',', '}', texts)
+  const parts: string[] = []
+  for (let from = 0; from < bytes.byteLength; from += JOINED_NUMBERS * width) {
+    const to = Math.min(bytes.byteLength, from + JOINED_NUMBERS * width)
+    const texts: string[] = []
+    for (let at = from; at < to; at += width) texts.push(read(view, at))
+    parts.push(texts.join(','))
+  }
+  return list(' {', ',', '}', parts)
 }
