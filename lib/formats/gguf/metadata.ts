@@ -10,7 +10,6 @@ import {
   decodeValue,
   encodeText,
   encodeValue,
-  type GgufArray,
   type GgufValue,
   type GgufValueInput,
   numberOfType,
@@ -67,9 +66,9 @@ export class GgufMetadata implements Iterable<[string, GgufValue]> {
   /** @internal The number of elements of an array without decoding it; undefined for other values. */
   arrayLengthOf(key: string): number | undefined {
     const entry = this.#entries.get(key)
-    if (this.typeOf(key) !== 'array') return undefined
-    if (entry && !('value' in entry)) return arrayLength(entry.bytes, entry.form)
-    return (this.get(key)!.value as GgufArray).length
+    if (!entry) return undefined
+    if ('value' in entry) return entry.value.type === 'array' ? entry.value.value.length : undefined
+    return entry.type === 'array' ? arrayLength(entry.bytes, entry.form) : undefined
   }
 
   /**

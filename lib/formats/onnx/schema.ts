@@ -121,6 +121,11 @@ export function fieldsByName(message: MessageName): ReadonlyMap<string, FieldInf
   return INFOS.get(message)!
 }
 
+/** The name of a field in camel case, as protobuf's JSON and its JavaScript objects have it. */
+export function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
 /** True for the name of a message, false for a scalar. */
 export function isMessageKind(kind: ScalarKind | MessageName): kind is MessageName {
   return !SCALAR_KINDS.has(kind)

@@ -1,16 +1,17 @@
 /** Entry of the ONNX folder: everything that other folders import. Loaded when an ONNX file is read or written. */
 
-import type { ModelFormat, TensorSequence, WritePlan, WriteTarget } from '../../formats/format.js'
+import type { ModelFormat, WritePlan, WriteTarget } from '../../formats/format.js'
 import { planCopy } from '../../formats/onnx/external/copy.js'
 import { namingModels, replacedData } from '../../formats/onnx/external/named_files.js'
 import { DEFAULT_LIMITS, type MessageName } from '../../formats/onnx/schema.js'
 import { DecodedSource, decodeText } from '../../formats/onnx/text/decoded_source.js'
-import { chooseMessage, type OnnxWriteOptions, plan } from '../../formats/onnx/write.js'
+import { type OnnxWriteOptions, plan } from '../../formats/onnx/write.js'
 import { check } from './check/check.js'
 import { describeOnnx } from './document/description.js'
 import type { OnnxModel } from './document/model.js'
+import { planModel } from './document/plan_model.js'
 import { read } from './document/read.js'
-import { chooseEncoding, planEncoded, planText } from './text/plan_encoded.js'
+import { planEncoded } from './text/plan_encoded.js'
 
 export type { ExternalOptions } from '../../formats/onnx/external/options.js'
 export { FILE_MESSAGES, type FileMessage } from '../../formats/onnx/protobuf/message_kind.js'
@@ -125,7 +126,7 @@ export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
   decode: (source, { message, limits }) =>
     decodeText(source, (message ?? 'ModelProto') as MessageName, limits.depth ?? DEFAULT_LIMITS.depth),
   plan: async (tensors, options, target) =>
-    withReplaced(await planTensors(tensors, options, target), target, options),
+    withReplaced(await planEncoded(() => plan(tensors, options, target), options, target), target, options),
   planCopy: async (source, siblings, target) =>
     withReplaced(await planCopy(source, siblings, target), target),
   naming: namingModels,
@@ -134,18 +135,11 @@ export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
   weightsOf: (model) => [...model.graph.initializers()],
   nodesOf: (model) => model.graph.nodes.length,
   planModel: async (model, options, target) =>
-    withReplaced(await planEncoded(model, options, target), target, options),
-}
-
-/** A model of initializers in the encoding of the target. */
-async function planTensors(
-  tensors: TensorSequence,
-  options: OnnxWriteOptions = {},
-  target: WriteTarget = {},
-): Promise<WritePlan> {
-  const kind = chooseEncoding(options, target)
-  const planned = await plan(tensors, options, target)
-  return kind === 'protobuf' ? planned : planText(planned, kind, chooseMessage(options, target))
+    withReplaced(
+      await planEncoded(() => planModel(model, options, target), options, target),
+      target,
+      options,
+    ),
 }
 
 async function withReplaced(

@@ -5,7 +5,7 @@
 import { isTypedArray } from 'node:util/types'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
-import { type FieldInfo, isMessageKind, MESSAGES, type MessageName } from '../schema.js'
+import { camelCase, type FieldInfo, isMessageKind, MESSAGES, type MessageName } from '../schema.js'
 import { WireWriter } from './wire_writer.js'
 
 /** An object with the fields of a TensorProto, as `data_type` or `dataType`. Integers may be bigints or objects with `toString`. */
@@ -26,9 +26,6 @@ function messageOf(name: MessageName, value: TensorProtoObject, path: string): U
   }
   return writer.finish()
 }
-
-const camelCase = (name: string): string =>
-  name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 function writeField(writer: WireWriter, field: FieldInfo, content: unknown, path: string): void {
   if (!field.isRepeated) {

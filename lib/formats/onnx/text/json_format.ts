@@ -2,7 +2,7 @@
  * Parses the JSON form of protobuf to the bytes of a message, as google.protobuf.json_format writes it: names of fields as in
  * onnx.proto or in camel case, 64-bit integers as texts, bytes in base64. Source: protobuf.dev/programming-guides/json.
  */
-import { type FieldInfo, fieldsByName, type MessageName } from '../schema.js'
+import { camelCase, type FieldInfo, fieldsByName, type MessageName } from '../schema.js'
 import { claimField, messageOf, putInteger } from './message_text.js'
 import { MessageWriter } from './message_writer.js'
 import { TextCursor } from './text_cursor.js'
@@ -53,15 +53,10 @@ function namesOf(type: MessageName): ReadonlyMap<string, FieldInfo> {
   let names = namesByType.get(type)
   if (!names) {
     const fields = [...fieldsByName(type)]
-    names = new Map([...fields, ...fields.map(([name, info]) => [jsonName(name), info] as const)])
+    names = new Map([...fields, ...fields.map(([name, info]) => [camelCase(name), info] as const)])
     namesByType.set(type, names)
   }
   return names
-}
-
-/** The name in camel case. */
-export function jsonName(name: string): string {
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
 /** A list; a second one for the same field adds to the first. */

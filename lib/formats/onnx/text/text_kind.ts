@@ -1,5 +1,5 @@
 /** The forms of an ONNX model as text: their names, extensions, and how their start is recognised. */
-import { fieldsByName } from '../schema.js'
+import { camelCase, fieldsByName } from '../schema.js'
 
 /** How a file stores a message: as the bytes of protobuf, in ONNX text, or in the text or JSON form of protobuf. */
 export type OnnxEncoding = 'protobuf' | 'onnxtxt' | 'textproto' | 'json'
@@ -26,10 +26,7 @@ export function kindOfPath(path: string | undefined): TextKind | undefined {
 }
 
 const FIELDS = [...fieldsByName('ModelProto').keys()]
-const NAMES = FIELDS.flatMap((name) => [
-  name,
-  name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-])
+const NAMES = FIELDS.flatMap((name) => [name, camelCase(name)])
 
 /** What a model begins with, after a byte order mark, whitespace and comments. */
 const STARTS: Readonly<Record<TextKind, RegExp>> = {

@@ -23,26 +23,29 @@ import {
 import { chooseMessage, type OnnxWriteOptions } from '../../../formats/onnx/write.js'
 import { valueText } from '../../../value_text.js'
 import { OnnxModel } from '../document/model.js'
-import { planModel } from '../document/plan_model.js'
 import { printModel } from './print.js'
 import { isPrinted } from './tensor_text.js'
 
 /** The option, or else the meaning of the path's extension. @throws TileworkError ERR_ARGUMENT for an unknown one */
-export function chooseEncoding({ encoding }: OnnxWriteOptions, { path }: WriteTarget): OnnxEncoding {
+function chooseEncoding({ encoding }: OnnxWriteOptions, { path }: WriteTarget): OnnxEncoding {
   if (encoding === undefined) return kindOfPath(path) ?? 'protobuf'
   if (ENCODINGS.includes(encoding)) return encoding
   const message = `unknown encoding ${valueText(encoding)}; expected one of: ${ENCODINGS.join(', ')}.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
-/** @throws TileworkError as `planModel` and `planText` */
+/**
+ * The file that `plan` makes, in the encoding of the target.
+ *
+ * @throws TileworkError as `plan` and `planText`; ERR_ARGUMENT for an unknown encoding, before anything is planned
+ */
 export async function planEncoded(
-  model: OnnxModel,
+  plan: () => Promise<WritePlan>,
   options: OnnxWriteOptions = {},
   target: WriteTarget = {},
 ): Promise<WritePlan> {
   const kind = chooseEncoding(options, target)
-  const planned = await planModel(model, options, target)
+  const planned = await plan()
   return kind === 'protobuf' ? planned : planText(planned, kind, chooseMessage(options, target))
 }
 
@@ -51,7 +54,7 @@ export async function planEncoded(
  *
  * @throws TileworkError ERR_UNSUPPORTED for what ONNX text cannot say; ERR_LIMIT beyond 2^28 characters; errors of reading tensors
  */
-export async function planText(planned: WritePlan, kind: TextKind, type: MessageName): Promise<WritePlan> {
+async function planText(planned: WritePlan, kind: TextKind, type: MessageName): Promise<WritePlan> {
   const bytes = await collected(planned)
   const text = await textOf(bytes, kind, type)
   const encoded = Buffer.from(text, 'utf8')
