@@ -36,6 +36,11 @@ export class NumberList {
     this.#numbers[index] = number
   }
 
+  every(isTrue: (number: number) => boolean): boolean {
+    for (let index = 0; index < this.#length; index++) if (!isTrue(this.#numbers[index]!)) return false
+    return true
+  }
+
   /** @throws TileworkError ERR_LIMIT when the memory cannot be allocated or exceeds the budget */
   push(number: number): void {
     if (this.#length === this.#numbers.length) {

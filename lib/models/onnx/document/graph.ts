@@ -17,7 +17,7 @@ import { valueText } from '../../../value_text.js'
 import { GraphNames, NAMED_FIELDS, type NamedList, renameInitializer } from './graph_names.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { checkNewNode, ProtoNode } from './node.js'
-import { hasSubgraphs } from './node_names.js'
+import { hasSubgraphs, isKnownFlat } from './node_names.js'
 import type {
   Graph as GraphInterface,
   Graphs,
@@ -480,6 +480,7 @@ export class ProtoGraph implements GraphInterface {
       const { subgraphs } = this.#names
       return subgraphs.size === 0 ? NO_GRAPHS : graphsOf(subgraphs.values())
     }
+    if (isKnownFlat(this.message)) return NO_GRAPHS
     if (this.#inside?.edits !== edits) {
       const found = this.nodes.flatMap((node) => (hasSubgraphs(node) ? [node.subgraphs] : []))
       this.#inside = { edits, graphs: graphsOf(found) }

@@ -6,13 +6,16 @@ import { NumberLists } from '../../../formats/number_lists.js'
 import { NameTable } from '../../../formats/onnx/name_table.js'
 import type { Message, TextVisit } from '../../../formats/onnx/protobuf/message.js'
 import { fieldInfo, fieldNumber, type MessageName } from '../../../formats/onnx/schema.js'
-import type { Node } from './types.js'
+import type { Graph, Node } from './types.js'
 
 const INPUT = fieldNumber('NodeProto', 'input')
 const OUTPUT = fieldNumber('NodeProto', 'output')
+const OP_TYPE = fieldNumber('NodeProto', 'op_type')
+const DOMAIN = fieldNumber('NodeProto', 'domain')
 /** Bit sets of fields. */
 export const INPUTS = 1 << INPUT
 const NAMES = INPUTS | (1 << OUTPUT)
+const OPERATOR_AND_NAMES = NAMES | (1 << OP_TYPE) | (1 << DOMAIN)
 const ATTRIBUTE = 1 << fieldNumber('NodeProto', 'attribute')
 
 /** Gets the name `bytes[start, end)`. */
@@ -83,24 +86,76 @@ export function numbersOfField(table: NameTable, graph: Message, list: string, f
   return numbers
 }
 
+/** What nodes say, found in one scan. */
 export class NodeNames {
   readonly table = new NameTable()
   /** For each node the names that it or its subgraphs use; no empty ones. */
   readonly used = new NumberLists()
   /** For each node the names of its outputs; no empty ones. */
   readonly made = new NumberLists()
+  /** Operators and domains that some node has. */
+  readonly operators = new NameTable()
+  readonly domains = new NameTable()
+  /** Indices of the nodes with attributes, and of those with several outputs. */
+  readonly withAttributes = new NumberList(Uint32Array)
+  readonly withOutputs = new NumberList(Uint32Array)
+  /** Whether a node has a subgraph. */
+  hasSubgraphs = false
 
   constructor(nodes: Iterable<Node>) {
-    const { table, used, made } = this
-    const use: NameVisit = (bytes, start, end) => used.push(table.numberOf(bytes, start, end))
-    const make: NameVisit = (bytes, start, end) => made.push(table.numberOf(bytes, start, end))
+    const { table, used, made, operators, domains } = this
+    let outputs = 0
+    const visit: TextVisit = (bytes, start, end, field) => {
+      if (field === OP_TYPE) operators.numberOf(bytes, start, end)
+      else if (field === DOMAIN) domains.numberOf(bytes, start, end)
+      else if (field === OUTPUT) {
+        outputs += 1
+        if (end > start) made.push(table.numberOf(bytes, start, end))
+      } else if (end > start) used.push(table.numberOf(bytes, start, end))
+    }
+    let index = 0
     for (const node of nodes) {
-      if (visitNames(node, use, make))
-        for (const name of usedInside(node)) used.push(table.numberOfText(name))
+      outputs = 0
+      const seen = node.message.eachText(OPERATOR_AND_NAMES, visit)
+      if (outputs > 1) this.withOutputs.push(index)
+      if ((seen & ATTRIBUTE) !== 0) this.#addAttributes(node, index)
       used.endList()
       made.endList()
+      index += 1
     }
   }
+
+  #addAttributes(node: Node, index: number): void {
+    this.withAttributes.push(index)
+    if (!hasSubgraphs(node)) return
+    this.hasSubgraphs = true
+    for (const name of usedInside(node)) this.used.push(this.table.numberOfText(name))
+  }
+}
+
+/** By the message of a graph, as it was at a count of edits. */
+const kept = new WeakMap<Message, { readonly edits: number; readonly names: NodeNames }>()
+
+/** The names of all nodes of a graph: the same object until the graph is edited, if no node has subgraphs. */
+export function nodeNamesOf(graph: Graph): NodeNames {
+  const { message } = graph
+  const { edits } = message
+  const known = kept.get(message)
+  if (known?.edits === edits) return known.names
+  const names = new NodeNames(graph.nodes)
+  // An edit of a subgraph counts there.
+  if (!names.hasSubgraphs) kept.set(message, { edits, names })
+  return names
+}
+
+/** Whether the nodes were found to have no subgraphs. */
+export function isKnownFlat(message: Message): boolean {
+  return kept.get(message)?.edits === message.edits
+}
+
+/** Frees the memory of `nodeNamesOf`. */
+export function forgetNodeNames({ message }: Graph): void {
+  kept.delete(message)
 }
 
 /** Names that a node uses: its inputs, and names that its subgraphs take from outside. */

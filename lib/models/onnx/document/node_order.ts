@@ -8,10 +8,10 @@ import type { Node } from './types.js'
  * Indices of the nodes in topological order (Kahn's algorithm). Of the nodes that may come next, the one with the lowest
  * index does, so a sorted list keeps its order.
  *
+ * @param names - of these nodes, where they were read before
  * @throws TileworkError ERR_GRAPH for a cycle
  */
-export function sortedNodes(nodes: readonly Node[]): readonly number[] {
-  const names = new NodeNames(nodes)
+export function sortedNodes(nodes: readonly Node[], names = new NodeNames(nodes)): readonly number[] {
   if (isSorted(names, nodes.length)) return [...nodes.keys()]
   const order = sortedBy(names, nodes.length)
   if (order.length === nodes.length) return order
@@ -61,8 +61,8 @@ function sortedBy({ table, used, made }: NodeNames, count: number): readonly num
 }
 
 /** The nodes in topological order. @throws TileworkError as `sortedNodes` */
-export function orderedNodes(nodes: readonly Node[]): readonly Node[] {
-  return sortedNodes(nodes).map((index) => nodes[index]!)
+export function orderedNodes(nodes: readonly Node[], names?: NodeNames): readonly Node[] {
+  return sortedNodes(nodes, names).map((index) => nodes[index]!)
 }
 
 /** A binary min-heap of indices. */

@@ -19,7 +19,7 @@ import { eachRawString } from '../../../tensor/raw_strings.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../../tensor/tensor.js'
 import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
-import { hasSubgraphs, NodeNames, numberOfField } from '../document/node_names.js'
+import { hasSubgraphs, isKnownFlat, nodeNamesOf, numbersOfField } from '../document/node_names.js'
 import { sortedNodes } from '../document/node_order.js'
 import type { Graph, Node } from '../document/types.js'
 import { constantOf } from '../document/value.js'
@@ -36,8 +36,9 @@ interface Removed {
  * @returns false where they were sorted
  * @throws TileworkError ERR_GRAPH for a cycle of nodes
  */
-export function sortNodes({ message, nodes }: Graph): boolean {
-  const order = sortedNodes(nodes)
+export function sortNodes(graph: Graph): boolean {
+  const { message, nodes } = graph
+  const order = sortedNodes(nodes, nodeNamesOf(graph))
   if (order.every((from, to) => from === to)) return false
   const fields = message.fieldsOf('node')
   message.reorder(
@@ -57,15 +58,16 @@ export function removeUnused(graph: Graph): Removed {
   refuseTraining(graph)
   const { message } = graph
   const all = graph.nodes
-  const inner = all.flatMap((node) => (hasSubgraphs(node) ? node.subgraphs.map(removeUnused) : []))
+  const inner = isKnownFlat(message)
+    ? []
+    : all.flatMap((node) => (hasSubgraphs(node) ? node.subgraphs.map(removeUnused) : []))
   const inputs = new Set(message.messages('input').map((value) => value.text('name')))
   const { names, isNeededName, isNeededNode } = neededParts(graph, all)
-  const nodes = message.filter('node', (_, index) => isNeededNode[index] === 1)
-  const initializers = removeInitializers(
-    graph,
-    (name) => isNeededName[names.find(name)] !== 1 && !inputs.has(name),
-  )
-  message.filter('value_info', (field) => isNeededName[numberOfField(names, field as Message, 'name')] === 1)
+  const isNeeded = (number: number): boolean => isNeededName[number] === 1
+  const nodes = isNeededNode.includes(0) ? message.filter('node', (_, index) => isNeededNode[index] === 1) : 0
+  const initializers = removeInitializers(graph, (name) => !isNeeded(names.find(name)) && !inputs.has(name))
+  const typed = numbersOfField(names, message, 'value_info', 'name')
+  if (!typed.every(isNeeded)) message.filter('value_info', (_, index) => isNeeded(typed.at(index)))
   return {
     nodes: inner.reduce((sum, each) => sum + each.nodes, nodes),
     initializers: inner.reduce((sum, each) => sum + each.initializers, initializers),
@@ -93,7 +95,7 @@ interface Needed {
  * several nodes with the same output, all are needed.
  */
 function neededParts(graph: Graph, all: readonly Node[]): Needed {
-  const { table, used, made } = new NodeNames(all)
+  const { table, used, made } = nodeNamesOf(graph)
   const ends = graph.message.messages('output').map((value) => value.text('name'))
   const waiting: number[] = []
   const first = [...annotatedNames(graph), ...ends].map((name) => table.numberOfText(name))
@@ -150,6 +152,8 @@ export function constantsToInitializers(
     throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
   }
   const { message } = graph
+  const { operators, hasSubgraphs: isNested } = nodeNamesOf(graph)
+  if (!isNested && operators.find('Constant') < 0) return 0
   const inner = graph.nodes.flatMap((node) =>
     hasSubgraphs(node) ? node.subgraphs.map((each) => constantsToInitializers(each, isKept)) : [],
   )

@@ -293,14 +293,14 @@ function typesOf(known: ReadonlyMap<string, Known>): ReadonlyMap<string, ValueTy
 }
 
 /** The type without its shape, and without the shapes of what it contains. */
-function withoutShape(type: ValueType): ValueType {
+export function withoutShape(type: ValueType): ValueType {
   if (type.kind === 'tensor') return { kind: 'tensor', dtype: type.dtype }
   return type.kind === 'sequence' || type.kind === 'optional'
     ? { kind: type.kind, of: withoutShape(type.of) }
     : type
 }
 
-const NONE: ValueType = { kind: 'none' }
+export const NONE: ValueType = { kind: 'none' }
 
 /** In file order where the nodes cannot be sorted: what is used too early is unknown. */
 function ordered(nodes: readonly Node[]): readonly Node[] {
@@ -324,15 +324,22 @@ export function inferNode(view: NodeView, evaluator: Evaluator | undefined): rea
   return view.outputs.map((_, output) => {
     const type =
       (output === 0 ? containerTypeOf(view) : undefined) ??
-      withShape(outputTypeOf(view, output), shapes[output])
+      withShape(outputTypeOf(view, output), shapes[output], view.type(0))
     const value = values?.[output]
     const isFollowed = type?.kind === 'tensor' && type.dtype === value?.dtype
     return isFollowed ? { type: { ...type, shape: value.shape }, value } : type && { type }
   })
 }
 
-function withShape(type: ValueType | undefined, shape: Dims | undefined): ValueType | undefined {
-  return type?.kind === 'tensor' && shape && shape.length <= MAX_INFERRED_RANK ? { ...type, shape } : type
+/** @param like - the same object where it is the same type: most operators give a value the type of their first input */
+function withShape(
+  type: ValueType | undefined,
+  shape: Dims | undefined,
+  like: ValueType | undefined,
+): ValueType | undefined {
+  if (type?.kind !== 'tensor' || !shape || shape.length > MAX_INFERRED_RANK) return type
+  const isLike = like?.kind === 'tensor' && like.dtype === type.dtype && like.shape === shape
+  return isLike ? like : { ...type, shape }
 }
 
 function withType(found: Known | undefined, type: ValueType): Known | undefined {
@@ -354,7 +361,7 @@ function hasOtherElements(one: ValueType, other: ValueType): boolean {
 }
 
 /** The declared type; of tensors with extents that it leaves open. */
-function joined(
+export function joined(
   declared: ValueType,
   inferred: ValueType,
 ): { readonly type: ValueType; readonly isConflict: boolean } {

@@ -38,6 +38,21 @@ export interface NodeContext {
   ) => readonly (Known | undefined)[] | undefined
 }
 
+/** Operator and values of a node; empty texts for omitted values. */
+export interface NodeTexts {
+  /** Empty for the operators of ONNX itself. */
+  readonly domain: string
+  readonly opType: string
+  readonly inputs: readonly string[]
+  readonly outputs: readonly string[]
+}
+
+/** In one scan of the message. */
+export function textsOf({ message }: Node): NodeTexts {
+  const [domains, opTypes, inputs, outputs] = message.textLists('domain', 'op_type', 'input', 'output')
+  return { domain: standardDomain(domains.at(-1) ?? ''), opType: opTypes.at(-1) ?? '', inputs, outputs }
+}
+
 export class NodeView {
   readonly node: Node
   readonly opset: number
@@ -48,14 +63,14 @@ export class NodeView {
   readonly #context: NodeContext
   #attributes: readonly Attribute[] | undefined
 
-  constructor(node: Node, context: NodeContext) {
-    const [domains, opTypes, inputs, outputs] = node.message.textLists('domain', 'op_type', 'input', 'output')
+  /** @param texts - what the message of the node says, where that was read before */
+  constructor(node: Node, context: NodeContext, texts: NodeTexts = textsOf(node)) {
     this.node = node
-    this.domain = standardDomain(domains.at(-1) ?? '')
+    this.domain = texts.domain
     this.opset = context.opsetOf(this.domain)
-    this.opType = opTypes.at(-1) ?? ''
-    this.inputs = inputs
-    this.outputs = outputs
+    this.opType = texts.opType
+    this.inputs = texts.inputs
+    this.outputs = texts.outputs
     this.#context = context
   }
 
@@ -186,7 +201,7 @@ export function knownOfInitializer(graph: Graph, name: string): Known | undefine
 }
 
 /** A broken tensor is reported by `check`; nothing is known of it. */
-function readOrNone<T>(read: () => T): T | undefined {
+export function readOrNone<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch (error) {

@@ -1,7 +1,8 @@
 /** Passes by the signatures of operators: attributes that equal their defaults, and optional outputs that nothing uses. */
+import type { NumberList } from '../../../formats/number_list.js'
 import type { OnnxModel } from '../document/model.js'
 import { standardDomain } from '../document/node.js'
-import { hasSubgraphs, usedNames } from '../document/node_names.js'
+import { hasSubgraphs, nodeNamesOf, usedNames } from '../document/node_names.js'
 import type { Attribute, Graph, NewAttributeValue, Node } from '../document/types.js'
 import { annotatedNames } from '../edit/graph_passes.js'
 import { removeValueInfo } from '../edit/value_info.js'
@@ -12,7 +13,7 @@ type Opsets = ReadonlyMap<string, number | bigint>
 
 export function removeDefaultAttributes(model: OnnxModel): number {
   let count = 0
-  for (const { node, opsets } of nodesOf(model)) {
+  for (const { node, opsets } of nodesOf(model, true)) {
     if (!node.message.has('attribute')) continue
     for (const [name, value] of signatureOf(node, opsets)?.attributes ?? []) {
       const attribute = node.attribute(name)
@@ -34,10 +35,21 @@ export function addDefaultAttributes(model: OnnxModel): number {
   return count
 }
 
-/** Nodes of graphs and functions, with the operator sets that they are of. */
-function* nodesOf(model: OnnxModel): Generator<{ readonly node: Node; readonly opsets: Opsets }> {
+/**
+ * Nodes of graphs and functions, with the operator sets that they are of.
+ *
+ * @param haveAttributes - whether nodes of graphs that have none are left out
+ */
+function* nodesOf(
+  model: OnnxModel,
+  haveAttributes = false,
+): Generator<{ readonly node: Node; readonly opsets: Opsets }> {
   const { opsetImports } = model
-  for (const graph of model.graphs()) for (const node of graph.nodes) yield { node, opsets: opsetImports }
+  for (const graph of model.graphs()) {
+    const { nodes } = graph
+    const chosen = haveAttributes ? nodesAt(nodes, nodeNamesOf(graph).withAttributes) : nodes
+    for (const node of chosen) yield { node, opsets: opsetImports }
+  }
   for (const { nodes, opsetImports: opsets } of model.functions) {
     for (const node of nodes) {
       yield { node, opsets }
@@ -54,13 +66,19 @@ export function removeOptionalOutputs(model: Body): number {
   )
 }
 
+function nodesAt(nodes: readonly Node[], indices: NumberList): readonly Node[] {
+  return Array.from({ length: indices.length }, (_, at) => nodes[indices.at(at)]!)
+}
+
 function removeOptionalOutputsIn(graph: Graph, opsets: Opsets): number {
+  const nodes = nodesAt(graph.nodes, nodeNamesOf(graph).withOutputs)
+  if (nodes.length === 0) return 0
   const used = new Set<string>([...graph.outputNames, ...annotatedNames(graph)])
   for (const node of graph.nodes) for (const name of usedNames(node)) used.add(name)
   const gone = new Set<string>()
-  for (const node of graph.nodes) {
+  for (const node of nodes) {
     const { outputs } = node
-    if (outputs.length < 2 || !mayLoseOutputs(node, opsets)) continue
+    if (!mayLoseOutputs(node, opsets)) continue
     const optional = signatureOf(node, opsets)?.optional
     const dropped = outputs.filter((name, at) => name !== '' && optional?.has(at) && !used.has(name))
     if (dropped.length === 0) continue

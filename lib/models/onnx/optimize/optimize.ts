@@ -8,6 +8,7 @@ import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
+import { forgetNodeNames, nodeNamesOf } from '../document/node_names.js'
 import { refuseTraining, sortNodes } from '../edit/graph_passes.js'
 import { type Body, runInFunctions } from '../rewrite/functions.js'
 import type { RewriteNode } from '../rewrite/rewrite_graph.js'
@@ -335,17 +336,25 @@ export async function optimize(
   refuseTraining(model.graph)
   const changes = new Changes([...passes.map(({ name }) => name), ...rules.map(({ name }) => name)])
   const steps = stepsOf(passes, rules, { growth: { left: maxGrowth }, changes })
+  try {
+    await repeat(steps, model, signal)
+  } finally {
+    forgetNodeNames(model.graph)
+  }
+  return changes.list
+}
+
+async function repeat(steps: readonly Step[], model: OnnxModel, signal?: AbortSignal): Promise<void> {
   let last: Step | undefined
   for (let round = 0; round < MAX_PASS_ROUNDS; round++) {
     for (const step of steps) {
       // All others have run since then without a change.
-      if (round > 0 && step === last) return changes.list
+      if (round > 0 && step === last) return
       throwIfAborted(signal)
       if (await step(model)) last = step
     }
-    if (last === undefined) break
+    if (last === undefined) return
   }
-  return changes.list
 }
 
 /** What was changed so far. */
@@ -448,6 +457,8 @@ async function rewriteBy(
 }
 
 function sort({ graph }: Body): number {
+  // Kept for the passes behind this one, and read first: then the graph knows whether it has subgraphs.
+  nodeNamesOf(graph)
   return [graph, ...graph.subgraphs()].filter(sortNodes).length
 }
 

@@ -3,7 +3,7 @@
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import type { OnnxModel } from '../document/model.js'
 import { standardDomain } from '../document/node.js'
-import { hasSubgraphs } from '../document/node_names.js'
+import { hasSubgraphs, nodeNamesOf } from '../document/node_names.js'
 import { removeUncalledFunctions } from '../edit/function_edits.js'
 import { removeUnused } from '../edit/graph_passes.js'
 import type { Body } from '../rewrite/functions.js'
@@ -22,7 +22,10 @@ export function removeUnusedFunctions(model: OnnxModel): number {
 /** The operator set of ONNX itself stays. */
 export function removeUnusedOpsets(model: OnnxModel): number {
   const used = new Set([''])
-  for (const graph of model.graphs()) for (const node of graph.nodes) used.add(node.domain)
+  for (const graph of model.graphs()) {
+    const { domains } = nodeNamesOf(graph)
+    for (let number = 0; number < domains.length; number++) used.add(standardDomain(domains.text(number)))
+  }
   for (const { domain, nodes, opsetImports } of model.functions) {
     for (const name of [domain, ...opsetImports.keys()]) used.add(standardDomain(name))
     for (const node of nodes) {

@@ -1,8 +1,12 @@
 /** Builds the graphs of a model for rewriting: every name that a node uses becomes the value that it means there. */
 
+import { INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
+import { tensorOfField } from '../../../formats/onnx/tensor/from_message.js'
+import { hasSubgraphs, nodeNamesOf } from '../document/node_names.js'
 import { orderedNodes } from '../document/node_order.js'
-import type { Graph, Node } from '../document/types.js'
+import type { Graph } from '../document/types.js'
 import { annotatedNames, valuesWithAnnotations } from '../edit/graph_passes.js'
+import { textsOf } from '../infer/node_view.js'
 import { type RewriteContext, RewriteGraph, RewriteNode, RewriteValue } from './rewrite_graph.js'
 
 /** A model as graphs of values. */
@@ -12,6 +16,8 @@ export interface Built {
   /** Names that several graphs define: a value of such a name may be hidden from users in another graph. */
   readonly repeated: ReadonlySet<string>
 }
+
+const NO_SUBGRAPHS: readonly Graph[] = []
 
 type Scope = ReadonlyMap<string, RewriteValue>
 
@@ -29,6 +35,8 @@ class Builder {
   readonly repeated = new Set<string>()
   readonly #context: RewriteContext
   readonly #defined = new Set<string>()
+  /** Names of the inputs of the nodes of the graph that is being connected. */
+  readonly #inputs = new Map<RewriteNode, readonly string[]>()
 
   constructor(context: RewriteContext) {
     this.#context = context
@@ -69,28 +77,39 @@ class Builder {
       if (!add(value)) return undefined
       graph.inputs.push(value)
     }
-    for (const name of source.initializerNames) {
+    for (const { name, field } of INITIALIZER_LISTS.flatMap((list) => source.initializerFields(list))) {
       if (inputNames.has(name)) continue
       const value = new RewriteValue(this.#context, graph, name, {
         isOriginal: true,
-        tensor: () => source.initializer(name),
+        tensor: () => tensorOfField(field),
       })
       if (!add(value)) return undefined
       graph.constants.add(value)
     }
-    graph.nodes = orderedNodes(source.nodes).map(
-      (node, position) => new RewriteNode(this.#context, graph, node, position),
-    )
-    for (const node of graph.nodes) {
-      for (const name of outputsOf(node.source)) {
-        const value =
-          name === '' ? undefined : new RewriteValue(this.#context, graph, name, { isOriginal: true })
-        if (value && !add(value)) return undefined
+    return this.#defineOutputs(graph, add) ? scope : undefined
+  }
+
+  #defineOutputs(graph: RewriteGraph, add: (value: RewriteValue) => boolean): boolean {
+    const nodes: RewriteNode[] = []
+    graph.nodes = nodes
+    const names = nodeNamesOf(graph.source)
+    for (const [position, source] of orderedNodes(graph.source.nodes, names).entries()) {
+      const texts = textsOf(source)
+      const subgraphs = names.hasSubgraphs && hasSubgraphs(source) ? source.subgraphs : NO_SUBGRAPHS
+      const node = new RewriteNode(this.#context, graph, { ...texts, source, subgraphs }, position)
+      nodes.push(node)
+      this.#inputs.set(node, texts.inputs)
+      node.setOutputs(
+        texts.outputs.map((name) =>
+          name === '' ? undefined : new RewriteValue(this.#context, graph, name, { isOriginal: true }),
+        ),
+      )
+      for (const value of node.outputs) {
+        if (value && !add(value)) return false
         if (value) value.producer = node
-        node.outputs.push(value)
       }
     }
-    return scope
+    return true
   }
 
   #connect(graph: RewriteGraph, scopes: readonly Scope[]): void {
@@ -102,13 +121,10 @@ class Builder {
       return this.#unknown(graph, scopes, name)
     }
     for (const node of graph.nodes) {
-      const [inputs] = node.source.message.textLists('input')
-      for (const name of inputs) {
-        const value = name === '' ? undefined : find(name)
-        node.inputs.push(value)
-        value?.users.add(node)
-      }
+      node.setInputs(this.#inputs.get(node)!.map((name) => (name === '' ? undefined : find(name))))
+      for (const value of node.inputs) value?.users.add(node)
     }
+    this.#inputs.clear()
     const { source } = graph
     graph.outputs = source.message.messages('output').map((each) => find(each.text('name')))
     for (const value of graph.outputs) {
@@ -127,8 +143,4 @@ class Builder {
     ;(scopes[0] as Map<string, RewriteValue>).set(name, value)
     return value
   }
-}
-
-function outputsOf({ message }: Node): readonly string[] {
-  return message.textLists('output')[0]
 }

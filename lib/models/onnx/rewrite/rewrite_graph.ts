@@ -6,24 +6,23 @@
  */
 import type { Dtype } from '../../../dtype/dtypes.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
-import { standardDomain } from '../document/node.js'
-import { hasSubgraphs } from '../document/node_names.js'
 import type { Attribute, AttributeType, Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
 import { dimsOf } from '../evaluate/dims.js'
 import type { Value as Elements } from '../evaluate/value.js'
-import { type Known, knownOfTensor } from '../infer/node_view.js'
+import { type Known, knownOfTensor, readOrNone } from '../infer/node_view.js'
 import { defaultOf } from '../schemas/signatures.js'
 
 /** What the parts of a rewritten model ask of it. */
 export interface RewriteContext {
   /** Version of the operator set of a domain; 0 where the model does not import it. */
   opsetOf(domain: string): number
-  /** What is known of a value that the model had before it was rewritten. */
-  knownOf(graph: Graph, name: string): Known | undefined
-  /** What is known of the outputs of a new node. */
-  infer(node: RewriteNode): readonly (Known | undefined)[]
+  /** What is known of a value that is no constant. */
+  knownOf(value: RewriteValue): Known | undefined
 }
+
+const NO_GRAPHS: readonly RewriteGraph[] = []
+const NO_NODES: readonly RewriteNode[] = []
 
 export class RewriteGraph {
   readonly source: Graph
@@ -60,19 +59,56 @@ export class RewriteGraph {
   }
 }
 
+/** Nodes that use a value, each once: a set for two and more, because most values have one user and a set takes 200 bytes. */
+class Users implements Iterable<RewriteNode> {
+  #only: RewriteNode | undefined
+  #more: Set<RewriteNode> | undefined
+
+  get size(): number {
+    return this.#more?.size ?? (this.#only ? 1 : 0)
+  }
+
+  has(node: RewriteNode): boolean {
+    return this.#more?.has(node) ?? this.#only === node
+  }
+
+  add(node: RewriteNode): void {
+    if (this.#more) this.#more.add(node)
+    else if (!this.#only) this.#only = node
+    else if (this.#only !== node) this.#more = new Set([this.#only, node])
+  }
+
+  delete(node: RewriteNode): void {
+    if (this.#more) this.#more.delete(node)
+    else if (this.#only === node) this.#only = undefined
+  }
+
+  clear(): void {
+    this.#only = undefined
+    this.#more = undefined
+  }
+
+  [Symbol.iterator](): IterableIterator<RewriteNode> {
+    if (this.#more) return this.#more.values()
+    return (this.#only ? [this.#only] : NO_NODES).values()
+  }
+}
+
 /** A value of a graph: an input, an initializer, or the output of a node. */
 export class RewriteValue {
   /** @internal */
   readonly context: RewriteContext
   /** @internal The graph that defines it. */
   graph: RewriteGraph
-  /** @internal The graph and the name that it had in the file; undefined for a new one. */
-  readonly origin: { readonly graph: Graph; readonly name: string } | undefined
+  /** @internal The graph of the file that defined it; undefined for a new one. */
+  readonly source: Graph | undefined
+  /** @internal The name that it had in the file. */
+  readonly sourceName: string
   name: string
   /** The node whose output it is. */
   producer: RewriteNode | undefined
   /** @internal Nodes that use it, here and in graphs inside. */
-  readonly users = new Set<RewriteNode>()
+  readonly users = new Users()
   /** Whether it is an output of its graph. */
   isOutput = false
   /** @internal Whether a quantization annotation, or what is not part of the model, refers to the name. */
@@ -93,7 +129,8 @@ export class RewriteValue {
     this.context = context
     this.graph = graph
     this.name = name
-    this.origin = made.isOriginal ? { graph: graph.source, name } : undefined
+    this.source = made.isOriginal ? graph.source : undefined
+    this.sourceName = name
     this.#tensor = made.tensor
   }
 
@@ -118,16 +155,22 @@ export class RewriteValue {
 
   /** @internal */
   get known(): Known | undefined {
-    if (this.#known === 'unread') this.#known = this.#infer()
+    if (this.#known === 'unread') {
+      const constant = this.isInitializer ? readOrNone(() => this.constant) : undefined
+      // Which may note it itself, and it is the same then.
+      this.#known = constant ? knownOfTensor(constant) : this.context.knownOf(this)
+    }
     return this.#known
   }
 
-  #infer(): Known | undefined {
-    const { origin, producer } = this
-    if (origin) return this.context.knownOf(origin.graph, origin.name)
-    if (producer) return this.context.infer(producer)[producer.outputs.indexOf(this)]
-    const { constant } = this
-    return constant && knownOfTensor(constant)
+  /** @internal Whether `known` needs no inference. */
+  get isInferred(): boolean {
+    return this.#known !== 'unread'
+  }
+
+  /** @internal */
+  noteKnown(known: Known | undefined): void {
+    this.#known = known
   }
 
   get type(): ValueType | undefined {
@@ -168,6 +211,14 @@ export class RewriteValue {
   }
 }
 
+/** A node, and what it was found to have. */
+interface NodeParts {
+  readonly source: Node
+  readonly opType: string
+  readonly domain: string
+  readonly subgraphs: readonly Graph[]
+}
+
 /** A node of a graph that is rewritten. */
 export class RewriteNode {
   /** @internal The node of the file, or one of the graph in which new ones are made. */
@@ -179,9 +230,8 @@ export class RewriteNode {
   readonly opType: string
   /** Empty for the operators of ONNX itself. */
   readonly domain: string
-  /** Undefined for an omitted input. */
-  readonly inputs: (RewriteValue | undefined)[] = []
-  readonly outputs: (RewriteValue | undefined)[] = []
+  #inputs: (RewriteValue | undefined)[] = []
+  #outputs: (RewriteValue | undefined)[] = []
   /** @internal Graphs in its attributes. */
   readonly subgraphs: readonly RewriteGraph[]
   /** @internal Whether names of inputs or outputs are other ones than in `source`. */
@@ -198,18 +248,40 @@ export class RewriteNode {
   readonly position: number
 
   /** @param from - the node that it is made for, or its position in the file */
-  constructor(context: RewriteContext, graph: RewriteGraph, source: Node, from: RewriteNode | number) {
+  constructor(
+    context: RewriteContext,
+    graph: RewriteGraph,
+    { source, opType, domain, subgraphs }: NodeParts,
+    from: RewriteNode | number,
+  ) {
     this.context = context
     this.graph = graph
     this.source = source
     this.generation = typeof from === 'number' ? 0 : from.generation + 1
     this.position = typeof from === 'number' ? from : from.position
-    const [opTypes, domains] = source.message.textLists('op_type', 'domain')
-    this.opType = opTypes.at(-1) ?? ''
-    this.domain = standardDomain(domains.at(-1) ?? '')
-    this.subgraphs = hasSubgraphs(source)
-      ? source.subgraphs.map((each) => new RewriteGraph(each, this))
-      : NO_GRAPHS
+    this.opType = opType
+    this.domain = domain
+    this.subgraphs =
+      subgraphs.length === 0 ? NO_GRAPHS : subgraphs.map((each) => new RewriteGraph(each, this))
+  }
+
+  /** Undefined for an omitted input. */
+  get inputs(): (RewriteValue | undefined)[] {
+    return this.#inputs
+  }
+
+  get outputs(): (RewriteValue | undefined)[] {
+    return this.#outputs
+  }
+
+  /** @internal Whole lists: one that grows by `push` has room for 17 values. */
+  setInputs(inputs: (RewriteValue | undefined)[]): void {
+    this.#inputs = inputs
+  }
+
+  /** @internal */
+  setOutputs(outputs: (RewriteValue | undefined)[]): void {
+    this.#outputs = outputs
   }
 
   /** @internal A name for values that are made for it. */
@@ -280,6 +352,3 @@ export class RewriteNode {
     return found.value
   }
 }
-
-const NO_GRAPHS: readonly RewriteGraph[] = []
-const NO_NODES: readonly RewriteNode[] = []

@@ -7,13 +7,12 @@ import { FIRST_IR_WITH_FREE_INITIALIZERS, FORMAT_NAME } from '../../../formats/o
 import type { Tensor } from '../../../tensor/tensor.js'
 import { FreshNames } from '../document/fresh_names.js'
 import { Graph } from '../document/graph.js'
+import { standardDomain } from '../document/node.js'
 import type { Attribute, NewAttribute } from '../document/types.js'
-import { Evaluator } from '../evaluate/evaluate.js'
-import { inferModel, inferNode, MAX_VALUE_ELEMENTS, MAX_VALUE_WORK } from '../infer/infer.js'
 import type { Known } from '../infer/node_view.js'
-import { NodeView } from '../infer/node_view.js'
 import { type Built, buildGraphs } from './build.js'
 import type { Body } from './functions.js'
+import { LazyInference } from './lazy_inference.js'
 import { type RewriteContext, type RewriteGraph, RewriteNode, RewriteValue } from './rewrite_graph.js'
 import { writeBack } from './write_back.js'
 
@@ -66,13 +65,14 @@ export class Rewriter implements RewriteContext {
   readonly #opsets: ReadonlyMap<string, number | bigint>
   /** New nodes are made in this graph, and copied from it. */
   readonly #scratch = Graph.create('new')
-  readonly #evaluator = new Evaluator({ maxElements: MAX_VALUE_ELEMENTS, maxWork: MAX_VALUE_WORK })
-  #known: ReadonlyMap<Graph, ReadonlyMap<string, Known>> | undefined
+  readonly #inference: LazyInference
   #names: FreshNames | undefined
   #made = 0
   /** How often rules applied. */
   #applied = 0
   readonly #queue: RewriteNode[] = []
+  /** A maker with which a rule made nothing: most rules find nothing to do. */
+  #idle: Maker | undefined
 
   /** @param isOfModel - false for the body of a function, which has neither initializers nor types of its inputs */
   constructor(body: Body, isOfModel: boolean) {
@@ -80,35 +80,15 @@ export class Rewriter implements RewriteContext {
     this.#isOfModel = isOfModel
     this.#opsets = body.opsetImports
     this.#built = buildGraphs(body.graph, this)
+    this.#inference = new LazyInference(body, this.#built)
   }
 
   opsetOf(domain: string): number {
     return Number(this.#opsets.get(domain) ?? 0)
   }
 
-  knownOf(graph: Graph, name: string): Known | undefined {
-    // The messages stay as they are until the end, so one inference of the model serves all of its values.
-    this.#known ??= this.#infer()
-    return this.#known.get(graph)?.get(name)
-  }
-
-  #infer(): ReadonlyMap<Graph, ReadonlyMap<string, Known>> {
-    const { graph, functions, opsetImports } = this.#body
-    // Of an earlier version inference takes initializers that are inputs for constants, but a caller may replace them.
-    const irVersion = FIRST_IR_WITH_FREE_INITIALIZERS
-    return inferModel({ graph, functions, opsetImports, irVersion }, { isOpen: () => true }).known
-  }
-
-  infer(node: RewriteNode): readonly (Known | undefined)[] {
-    // Values may have other names now than those with which the node was made.
-    const [names] = node.source.message.textLists('input')
-    const values = new Map(names.map((name, at) => [name, node.inputs[at]]))
-    const view = new NodeView(node.source, {
-      opsetOf: (domain) => this.opsetOf(domain),
-      scope: (name) => values.get(name)?.known,
-      inferGraph: () => undefined,
-    })
-    return inferNode(view, this.#evaluator)
+  knownOf(value: RewriteValue): Known | undefined {
+    return this.#inference.knownOf(value)
   }
 
   /** A name in the graph of new nodes. */
@@ -162,10 +142,14 @@ export class Rewriter implements RewriteContext {
   }
 
   #apply(rule: NodeRule, node: RewriteNode, note: (rule: NodeRule, node: RewriteNode) => void): boolean {
-    const maker = new Maker(this, node, this.#scratch)
-    const base = node.baseName
+    const maker = this.#idle?.takenFor(node) ?? new Maker(this, node, this.#scratch)
+    this.#idle = undefined
     const replacement = rule.apply(node, maker)
-    if (replacement === undefined) return false
+    if (replacement === undefined) {
+      if (maker.isUntouched) this.#idle = maker
+      return false
+    }
+    const base = node.baseName
     const values = replacement instanceof RewriteValue ? [replacement] : replacement
     const pairs = node.outputs.flatMap((output, at) => {
       const value = values[at]
@@ -369,7 +353,7 @@ function place(node: RewriteNode, root: RewriteNode): void {
 
 /** Whether a rule made it, so that it has no place in the file yet. */
 function isMadeConstant(value: RewriteValue): boolean {
-  return value.isInitializer && value.origin === undefined
+  return value.isInitializer && value.source === undefined
 }
 
 /** Whether a value cannot take over the name of an output. */
@@ -392,13 +376,22 @@ class Maker implements NodeMaker {
   readonly constants: RewriteValue[] = []
   readonly inlined: { readonly inlined: RewriteGraph; readonly inputs: readonly RewriteValue[] }[] = []
   readonly #rewriter: Rewriter
-  readonly #root: RewriteNode
+  #root: RewriteNode
   readonly #scratch: Graph
 
   constructor(rewriter: Rewriter, root: RewriteNode, scratch: Graph) {
     this.#rewriter = rewriter
     this.#root = root
     this.#scratch = scratch
+  }
+
+  get isUntouched(): boolean {
+    return this.made.length === 0 && this.constants.length === 0 && this.inlined.length === 0
+  }
+
+  takenFor(root: RewriteNode): this {
+    this.#root = root
+    return this
   }
 
   /** Rules take these functions out of the object. */
@@ -417,9 +410,10 @@ class Maker implements NodeMaker {
       if ('message' in attribute) source.message.adopt('attribute', attribute.message)
       else source.setAttribute(name, attribute)
     }
-    const node = new RewriteNode(this.#rewriter, root.graph, source, root)
+    const parts = { source, opType, domain: standardDomain(domain ?? ''), subgraphs: source.subgraphs }
+    const node = new RewriteNode(this.#rewriter, root.graph, parts, root)
     node.isChanged = true
-    for (const value of inputs) node.inputs.push(value)
+    node.setInputs([...inputs])
     for (let at = 0; at < outputs; at++) {
       const value = new RewriteValue(this.#rewriter, root.graph, '')
       value.producer = node
@@ -466,7 +460,7 @@ function* nodesInside(node: RewriteNode): Generator<RewriteNode> {
 function rulesByOperator(rules: readonly NodeRule[]): (node: RewriteNode) => readonly NodeRule[] {
   const found = new Map<string, readonly NodeRule[]>()
   return (node) => {
-    const key = `${node.domain}:${node.opType}`
+    const key = node.domain === '' ? node.opType : `${node.domain}:${node.opType}`
     let own = found.get(key)
     if (!own) {
       own = rules.filter(({ operators }) => operators === 'all' || operators.some((each) => isOf(node, each)))

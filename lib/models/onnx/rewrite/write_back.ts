@@ -1,6 +1,7 @@
 /** Writes graphs that rules changed into the messages of the model, innermost first. */
 import type { MessageField } from '../../../formats/onnx/protobuf/message.js'
 import { INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
+import { nodeNamesOf } from '../document/node_names.js'
 import { sortedNodes } from '../document/node_order.js'
 import type { Graph } from '../document/types.js'
 import { removeInitializers } from '../edit/graph_passes.js'
@@ -29,7 +30,7 @@ function writeGraph(graph: RewriteGraph, hasFreeInitializers: boolean): void {
 }
 
 /** Whether the message of the graph lacks a constant: a rule made it, or it was in a graph inside. */
-const isNew = ({ origin }: RewriteValue, source: Graph): boolean => origin?.graph !== source
+const isNew = (value: RewriteValue, source: Graph): boolean => value.source !== source
 
 function writeNames({ source: { message }, inputs, outputs }: RewriteNode): void {
   message.setTexts(
@@ -49,7 +50,7 @@ function writeNodes({ source }: RewriteGraph, nodes: readonly RewriteNode[]): vo
     node.parent === message ? node : message.adopt('node', node),
   )
   message.reorder('node', order)
-  const sorted = sortedNodes(source.nodes)
+  const sorted = sortedNodes(source.nodes, nodeNamesOf(source))
   if (sorted.every((from, to) => from === to)) return
   message.reorder(
     'node',

@@ -1299,3 +1299,55 @@ describe('functions', () => {
     expect([...model.functions[0]!.valueTypes.keys()]).toEqual(['p'])
   })
 })
+
+describe('types are found when a rule asks for them,', () => {
+  const cast = (input: string, output: string): NewNode => ({
+    opType: 'Cast',
+    inputs: [input],
+    outputs: [output],
+    attributes: { to: { type: 'INT', value: 1 } },
+  })
+
+  it('from the file for what an operator without a rule gives, but not its shape', async () => {
+    const model = modelOf({
+      nodes: [
+        { opType: 'Own', domain: 'my.ops', inputs: ['x'], outputs: ['a'] },
+        cast('a', 'b'),
+        { opType: 'Flatten', inputs: ['b'], outputs: ['c'] },
+        { opType: 'Relu', inputs: ['c'], outputs: ['y'] },
+      ],
+      outputs: ['y'],
+    })
+    model.graph.setType('a', float(2, 2))
+    await optimize(model)
+    expect(model.graph.nodes.map(({ opType }) => opType)).toEqual(['Own', 'Flatten', 'Relu'])
+  })
+
+  it('through chains that are longer than calls fit on the stack', async () => {
+    const count = 20_000
+    const model = modelOf({
+      nodes: Array.from({ length: count }, (_, at) => ({
+        opType: 'Softplus',
+        inputs: [at === 0 ? 'x' : `v${at - 1}`],
+        outputs: [`v${at}`],
+      })),
+      outputs: [],
+    })
+    model.graph.addNode(cast(`v${count - 1}`, 'end'))
+    model.graph.addNode({ opType: 'Relu', inputs: ['end'], outputs: ['y'] })
+    model.graph.addOutput('y', float(2, 4))
+    await optimize(model, { only: ['remove-no-ops'] })
+    expect(model.graph.nodes.at(-1)?.inputs).toEqual([`v${count - 1}`])
+    expect(model.graph.nodes).toHaveLength(count + 1)
+  })
+
+  it('and again after an edit of the graph', async () => {
+    const model = modelOf({ nodes: [cast('x', 'a')], outputs: ['a'] })
+    await optimize(model)
+    model.graph.addNode({ opType: 'Identity', inputs: ['a'], outputs: ['b'] })
+    model.graph.addNode({ opType: 'Relu', inputs: ['b'], outputs: ['y'] })
+    model.graph.addOutput('y', float(2, 4))
+    await optimize(model)
+    expect(textsOf(model.graph)).toHaveLength(2)
+  })
+})

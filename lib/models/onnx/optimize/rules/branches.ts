@@ -52,7 +52,7 @@ function truth({ inputs: [, input] }: RewriteGraph, maker: NodeMaker): RewriteVa
 }
 
 function declaredShape(input: RewriteValue | undefined): readonly number[] {
-  const declared = input?.origin && input.graph.source.typeOf(input.name)
+  const declared = input?.source && input.graph.source.typeOf(input.name)
   return declared?.kind === 'tensor' && declared.shape?.length === 1 ? [1] : []
 }
 
