@@ -21,6 +21,7 @@ import { dropInitializer, mainScope, type Scope } from '../document/scope.js'
 import type { Graph, NewNode, Node } from '../document/types.js'
 import { freeInitializers } from '../edit/free_initializers.js'
 import { sortNodes } from '../edit/graph_passes.js'
+import { importMissingOpsets } from '../edit/missing_opsets.js'
 import { type CodeType, codeParameters, isSigned, valueRanges } from './code_parameters.js'
 import { ElementTypes } from './element_types.js'
 import { FiniteWeights } from './finite_weights.js'
@@ -43,6 +44,12 @@ import { type BiasMark, type Mark, type Marks, markValues, type StaticView } fro
 const QUANTIZE_OPSET = 10
 const AXIS_OPSET = 13
 const TYPES_OPSET = 21
+
+/** Has QuantizeLinear and DequantizeLinear of all types for every operator set; onnxruntime's tool takes them below TYPES_OPSET, too. */
+const MICROSOFT = 'com.microsoft'
+
+/** The first IR version with tensors of 4 bits. */
+const INT4_IR_VERSION = 10
 
 /** Names that a message lists at most. */
 const LISTED_NAMES = 10
@@ -73,9 +80,10 @@ export function quantizableValues(model: OnnxModel, options: QuantizableOptions 
 
 /**
  * Quantizes activations and weights in place, with given ranges of the activations: 8 bits by default, 16 for either and 4 for
- * weights. Weights are read once here, for their ranges, and once when the model is saved.
+ * weights. Weights are read once here, for their ranges, and once when the model is saved. With 4 or 16 bits below operator set 21 and
+ * without `raiseOpset`, the new nodes are of the domain com.microsoft, as those of onnxruntime's tool are.
  *
- * @throws TileworkError ERR_UNSUPPORTED without `raiseOpset` below operator set 10, with `perChannel` 13, with 4 or 16 bits 21, and for a
+ * @throws TileworkError ERR_UNSUPPORTED without `raiseOpset` below operator set 10, with `perChannel` 13, and for a
  * model that is quantized already; ERR_ARGUMENT, also for missing ranges, which it lists; ERR_ABORTED and errors of reading, after which the model may
  * be changed in part
  */
@@ -92,18 +100,31 @@ export async function quantizeStatic(
       `the model is quantized already: it has ${quantized.opType} ${valueText(quantized.name)}.`,
     )
   }
-  const raised = requireQuantizeLinear(model, settings)
+  const domain = domainOfCodes(model, settings)
+  const raised = domain === '' ? requireQuantizeLinear(model, settings) : {}
   freeInitializers(model)
-  const work = new StaticWork(model, settings)
+  const work = new StaticWork(model, settings, domain)
   await work.run()
+  if (settings.weightType.endsWith('int4') && Number(model.irVersion) < INT4_IR_VERSION)
+    model.irVersion = INT4_IR_VERSION
   return { ...work.report.finish(), ...raised }
 }
 
+/** The domain of QuantizeLinear and DequantizeLinear. */
+function domainOfCodes(model: OnnxModel, settings: StaticSettings): '' | typeof MICROSOFT {
+  const isLate = Number(model.opsetImports.get('') ?? 0) >= TYPES_OPSET
+  return isLate || settings.raiseOpset || !laterType(settings) ? '' : MICROSOFT
+}
+
+/** A type that QuantizeLinear of ONNX takes from TYPES_OPSET on only. */
+function laterType({ activationType, weightType }: StaticSettings): CodeType | undefined {
+  return [activationType, weightType].find((type) => type !== 'int8' && type !== 'uint8')
+}
+
 function requireQuantizeLinear(model: OnnxModel, settings: StaticSettings): RaisedOpset {
-  const { activationType, weightType, perChannel } = settings
-  const other = [activationType, weightType].find((type) => type !== 'int8' && type !== 'uint8')
+  const other = laterType(settings)
   if (other) return requireOpset(model, TYPES_OPSET, `QuantizeLinear to ${other}`, settings)
-  return requireOpset(model, perChannel ? AXIS_OPSET : QUANTIZE_OPSET, 'QuantizeLinear', settings)
+  return requireOpset(model, settings.perChannel ? AXIS_OPSET : QUANTIZE_OPSET, 'QuantizeLinear', settings)
 }
 
 function chosenNodes(graph: Graph, { ops, excludes }: Pick<StaticSettings, 'ops' | 'excludes'>): Node[] {
@@ -127,7 +148,9 @@ class StaticWork implements StaticView {
   readonly graph: Graph
   readonly types: StaticView['types']
   readonly opset: number
+  readonly #model: OnnxModel
   readonly #settings: StaticSettings
+  readonly #domain: '' | typeof MICROSOFT
   readonly #scope: Scope
   readonly #names: FreshNames
   #nodes: readonly Node[]
@@ -140,8 +163,10 @@ class StaticWork implements StaticView {
   /** Constant limits of Clip nodes and values of Pad nodes by name. */
   readonly #numbers = new Map<string, number>()
 
-  constructor(model: OnnxModel, settings: StaticSettings) {
+  constructor(model: OnnxModel, settings: StaticSettings, domain: '' | typeof MICROSOFT) {
+    this.#model = model
     this.#settings = settings
+    this.#domain = domain
     this.opset = Number(model.opsetImports.get(''))
     this.graph = model.graph
     this.report = new ReportBuilder(model)
@@ -223,6 +248,7 @@ class StaticWork implements StaticView {
     this.#replaceUses()
     this.#note(marks)
     for (const node of this.#added) this.graph.addNode(node, 0)
+    if (this.#added.length > 0) importMissingOpsets(this.#model, [[this.#domain, 1]])
     sortNodes(this.graph)
     this.#dropWeights(marks)
   }
@@ -366,6 +392,7 @@ class StaticWork implements StaticView {
   ): string {
     this.#added.push({
       opType: 'DequantizeLinear',
+      domain: this.#domain,
       name: this.#names.take(`${base}_DequantizeLinear`),
       inputs: [codes, of.scale, of.zeroPoint],
       outputs: [output],
@@ -388,6 +415,7 @@ class StaticWork implements StaticView {
     const codes = this.#names.take(`${name}_QuantizeLinear_Output`)
     this.#added.push({
       opType: 'QuantizeLinear',
+      domain: this.#domain,
       name: this.#names.take(`${name}_QuantizeLinear`),
       inputs: [input, of.scale, of.zeroPoint],
       outputs: [codes],

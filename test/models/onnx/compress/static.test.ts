@@ -207,6 +207,44 @@ describe('quantizeStatic', () => {
     ])
   })
 
+  it.each([
+    ['uint16', 'int8', 8],
+    ['uint8', 'uint16', 8],
+    ['int16', 'int4', 10],
+    ['uint8', 'uint4', 10],
+  ] as const)(
+    'takes nodes of com.microsoft for %s and %s below operator set 21',
+    async (activationType, weightType, ir) => {
+      const model = OnnxModel.create({ opset: 9, irVersion: 8 })
+      const { graph } = model
+      const type = { kind: 'tensor', dtype: 'float32', shape: ['n', 4] } as const
+      graph.addInput('x', type)
+      graph.setInitializer(
+        'w',
+        tensor(
+          Float32Array.from({ length: 16 }, (_, at) => at - 8),
+          { shape: [4, 4] },
+        ),
+      )
+      graph.addNode({ opType: 'MatMul', name: 'm', inputs: ['x', 'w'], outputs: ['y'] })
+      graph.addOutput('y', type)
+      const range = { min: -1, max: 1 }
+      const options = { activationType, weightType, ranges: { x: range, y: range }, perChannel: true }
+      const raised = model.copy()
+      expect((await quantizeStatic(model, options)).opset).toBeUndefined()
+      const codes = graph.nodes.filter(({ opType }) => opType.endsWith('eLinear'))
+      expect(codes.map(({ domain }) => domain)).toEqual(Array(5).fill('com.microsoft'))
+      expect([...model.opsetImports]).toEqual([
+        ['', 9],
+        ['com.microsoft', 1],
+      ])
+      expect(model.irVersion).toBe(ir)
+      expect(await check(await serialize(model), { level: 'strict' })).toEqual([])
+      await quantizeStatic(raised, { ...options, raiseOpset: true })
+      expect([...raised.opsetImports]).toEqual([['', 21]])
+    },
+  )
+
   it('refuses a model that is quantized already, and old operator sets', async () => {
     const model = await recorded('cnn')
     const ranges = JSON.parse(
