@@ -580,6 +580,7 @@ const CALLS: Readonly<Record<string, Call>> = {
         blockSize: 32,
         symmetric: true,
         perChannel: true,
+        static: true,
         reduceRange: true,
         signal,
       },

@@ -319,11 +319,12 @@ async function printErrors(
   terminal: Terminal,
 ): Promise<void> {
   const { blockSize, asymmetric, perChannel, reduceRange } = choice
+  const isStatic = to === 'qdq' && choice.ranges !== undefined
   const { form, bits }: Target = TARGETS[to]
   if (form === undefined) refuse(`--sensitivity: weights lose nothing as ${to}.`)
   const errors = await weightErrors(model, {
-    // With ranges, qdq is static quantization.
-    form: to === 'qdq' && choice.ranges !== undefined ? (choice.weightType ?? 'int8') : form,
+    form: isStatic ? (choice.weightType ?? 'int8') : form,
+    ...(isStatic && { static: true }),
     ...(bits !== undefined && { bits }),
     ...(blockSize !== undefined && { blockSize }),
     ...(asymmetric && { symmetric: false }),

@@ -32,10 +32,7 @@ import { isBlockSize } from './weight_options.js'
 
 /** What the weights become. */
 export interface WeightErrorOptions {
-  /**
-   * `float16`; `int8` and `uint8` as `quantizeDynamic`, types of 4 and 16 bits as `quantizeStatic`; `blocks` and `bnb4` as
-   * `quantizeWeights`.
-   */
+  /** `float16`; integers as `quantizeDynamic` or `quantizeStatic`; `blocks` and `bnb4` as `quantizeWeights`. */
   readonly form: 'float16' | 'int4' | 'uint4' | 'int8' | 'uint8' | 'int16' | 'uint16' | 'blocks' | 'bnb4'
   /** Of `blocks`. Default 4. */
   readonly bits?: 2 | 4 | 8
@@ -43,8 +40,10 @@ export interface WeightErrorOptions {
   readonly blockSize?: number
   /** Of `blocks`: without zero points. Default true. */
   readonly symmetric?: boolean
-  /** Of integers: one scale per column of a product. Default false. */
+  /** Of integers: one scale per column of a product, and with `static` per output channel of a convolution. Default false. */
   readonly perChannel?: boolean
+  /** Of integers: as `quantizeStatic`. Default: true for types of 4 and 16 bits, which `quantizeDynamic` does not have. */
+  readonly static?: boolean
   readonly reduceRange?: boolean
   readonly signal?: AbortSignal
 }
@@ -67,11 +66,26 @@ interface Settings extends Required<Omit<WeightErrorOptions, 'signal'>> {
   readonly signal: AbortSignal | undefined
 }
 
-const NAMES = ['form', 'bits', 'blockSize', 'symmetric', 'perChannel', 'reduceRange', 'signal'] as const
+const NAMES = [
+  'form',
+  'bits',
+  'blockSize',
+  'symmetric',
+  'perChannel',
+  'static',
+  'reduceRange',
+  'signal',
+] as const
 const FORMS: readonly string[] = ['float16', ...CODE_TYPES, 'blocks', 'bnb4']
 
 /** Operators with a weight, and the input that it is. */
-const WEIGHT_INPUTS: Readonly<Record<string, number>> = { MatMul: 1, Gemm: 1, Conv: 1, Gather: 0 }
+const WEIGHT_INPUTS: Readonly<Record<string, number>> = {
+  MatMul: 1,
+  Gemm: 1,
+  Conv: 1,
+  ConvTranspose: 1,
+  Gather: 0,
+}
 
 /** The numbers of NF4, by code. */
 const NF4_VALUES = Float32Array.of(
@@ -131,15 +145,16 @@ function checkErrorOptions(options: WeightErrorOptions): Settings {
   const given = readInput('The options of weightErrors', () => ({ ...options }))
   const { form, bits = 4, blockSize = form === 'bnb4' ? 64 : 32 } = given
   const { symmetric = true, perChannel = false, reduceRange = false, signal } = given
+  const { static: isStatic = form !== 'int8' && form !== 'uint8' } = given
   const refuse = (option: string, value: unknown, allowed: string): never =>
     refuseOption('weightErrors', option, valueText(value), allowed)
   if (!FORMS.includes(form)) refuse('form', form, FORMS.join(', '))
   if (bits !== 2 && bits !== 4 && bits !== 8) refuse('bits', bits, '2, 4 or 8')
   if (!isBlockSize(blockSize)) refuse('blockSize', blockSize, 'a power of two from 16')
-  for (const [name, value] of Object.entries({ symmetric, perChannel, reduceRange })) {
+  for (const [name, value] of Object.entries({ symmetric, perChannel, static: isStatic, reduceRange })) {
     if (typeof value !== 'boolean') refuse(name, value, 'true or false')
   }
-  return { form, bits, blockSize, symmetric, perChannel, reduceRange, signal }
+  return { form, bits, blockSize, symmetric, perChannel, static: isStatic, reduceRange, signal }
 }
 
 interface Found {
@@ -147,13 +162,16 @@ interface Found {
   /** Whether its rows are the columns of the product. */
   readonly isTransposed: boolean
   readonly isTable: boolean
-  /** The axis along which `perChannel` has scales of 8 bits; undefined for a weight that always has one. */
+  /** The axis along which `perChannel` has scales; undefined for a weight that always has one. */
   readonly channelAxis: number | undefined
 }
 
-function weightOf(scope: Scope, node: Node, { form }: Settings): Found | undefined {
+function weightOf(scope: Scope, node: Node, settings: Settings): Found | undefined {
   const input = WEIGHT_INPUTS[node.opType]
   if (input === undefined || !isStandard(node, node.opType)) return undefined
+  const { form } = settings
+  // quantizeDynamic leaves transposed convolutions.
+  if (node.opType === 'ConvTranspose' && form !== 'float16' && !settings.static) return undefined
   const isBlocks = form === 'blocks' || form === 'bnb4'
   if (isBlocks && node.opType !== 'MatMul') return undefined
   const name = node.inputs[input] ?? ''
@@ -163,12 +181,16 @@ function weightOf(scope: Scope, node: Node, { form }: Settings): Found | undefin
   if (tensor?.dtype !== 'float32' || tensor.size === 0) return undefined
   const axes = tensor.shape.length
   if (axes !== 2 && (isBlocks || axes < 2)) return undefined
-  return { tensor, isTransposed, isTable: node.opType === 'Gather', channelAxis: channelAxisOf(node, axes) }
+  const channelAxis = channelAxisOf(node, axes, settings)
+  return { tensor, isTransposed, isTable: node.opType === 'Gather', channelAxis }
 }
 
-/** As `quantizeDynamic`, whose convolutions and tables have one scale. */
-function channelAxisOf(node: Node, axes: number): number | undefined {
-  if (node.opType === 'Conv' || node.opType === 'Gather') return undefined
+/** `quantizeDynamic` gives convolutions one scale, `quantizeStatic` products whose weight is not a matrix; tables have one. */
+function channelAxisOf(node: Node, axes: number, { static: isStatic }: Settings): number | undefined {
+  if (node.opType === 'Gather') return undefined
+  if (node.opType === 'Conv') return isStatic ? 0 : undefined
+  if (node.opType === 'ConvTranspose') return 1
+  if (node.opType === 'MatMul' && isStatic && axes !== 2) return undefined
   const hasRows = node.opType === 'Gemm' && Number(node.attribute('transB')?.value ?? 0) === 1
   return hasRows ? 0 : axes - 1
 }
@@ -215,12 +237,12 @@ async function addIntegers(found: Found, form: CodeType, settings: Settings, sum
   const { perChannel, reduceRange, signal } = settings
   const type = isTable ? 'uint8' : form
   const axis = perChannel ? channelAxis : undefined
-  const symmetric = isSigned(type) || (axis !== undefined && type !== 'uint8')
+  const symmetric = isSigned(type) || (axis !== undefined && settings.static)
   const rule = { type, symmetric, reduceRange: reduceRange && !isTable }
   const { low, high } = await valueRanges(tensor, axis, signal)
   const parameters = Array.from(low, (least, at) => codeParameters(least, high[at]!, rule))
   const [least, last] = codeRange(type)
-  const run = axis === 0 ? tensor.size / parameters.length : 1
+  const run = axis === undefined ? 1 : elementsPerIndex(tensor, axis)
   await new FloatReader(tensor).each(signal, (numbers, start) => {
     for (let at = 0; at < numbers.length; at++) {
       const { scale, zeroPoint } = parameters[Math.floor((start + at) / run) % parameters.length]!
@@ -228,6 +250,11 @@ async function addIntegers(found: Found, form: CodeType, settings: Settings, sum
       add(sums, numbers[at]!, (Math.min(Math.max(code, least), last) - zeroPoint) * scale)
     }
   })
+}
+
+/** Elements between neighbours along an axis. */
+function elementsPerIndex({ shape }: DenseTensor, axis: number): number {
+  return shape.slice(axis + 1).reduce((product, extent) => product * extent, 1)
 }
 
 /** Whole blocks of rows of [K, N], or whole rows of [N, K], at a time. */

@@ -142,6 +142,48 @@ describe('weightErrors', () => {
     },
   )
 
+  it.each([
+    { opType: 'Conv', form: 'int8', axis: 0 },
+    { opType: 'Conv', form: 'uint8', axis: 0 },
+    { opType: 'Conv', form: 'int4', axis: 0 },
+    { opType: 'ConvTranspose', form: 'int8', axis: 1 },
+    { opType: 'ConvTranspose', form: 'uint16', axis: 1 },
+  ] as const)(
+    'of $form per channel are those of quantizeStatic for $opType',
+    async ({ opType, form, axis }) => {
+      const model = OnnxModel.create({ opset: 21 })
+      const { graph } = model
+      graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 10, 8, 8] })
+      graph.setInitializer('w', tensor(VALUES, { shape: [10, 10, 7, 4] }))
+      graph.addNode({ opType, name: 'c', inputs: ['x', 'w'], outputs: ['y'] })
+      graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
+      const options = { perChannel: true, static: true } as const
+      const [error] = await weightErrors(model, { form, ...options })
+      const [oneScale] = await weightErrors(model, { form, static: true })
+      expect(oneScale!.rms).not.toBe(error!.rms)
+      const range = { min: -1, max: 1 }
+      await quantizeStatic(model, { weightType: form, perChannel: true, ranges: { x: range, y: range } })
+      const part = async (name: string): Promise<number[]> => [...(await floats(graph, `w_${name}`))]
+      const decoded = dequantize(graph.initializer('w_quantized') as DenseTensor, {
+        scale: await part('scale'),
+        zeroPoint: await part('zero_point'),
+        axis,
+      })
+      expect(error!.max).toBeCloseTo(errorsOf((await decoded.toTypedArray()) as Float32Array).max, 6)
+    },
+  )
+
+  it('of 8 bits leave transposed convolutions out, as quantizeDynamic does', async () => {
+    const model = OnnxModel.create({ opset: 21 })
+    const { graph } = model
+    graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 10, 8, 8] })
+    graph.setInitializer('w', tensor(VALUES, { shape: [10, 10, 7, 4] }))
+    graph.addNode({ opType: 'ConvTranspose', inputs: ['x', 'w'], outputs: ['y'] })
+    graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
+    expect(await weightErrors(model, { form: 'int8' })).toEqual([])
+    expect(await weightErrors(model, { form: 'float16' })).toHaveLength(1)
+  })
+
   it('grow with fewer bits, and are worst first', async () => {
     const model = modelOf()
     model.graph.setInitializer('v', tensor(new Float32Array(1600).fill(0.5), { shape: [40, 40] }))
@@ -164,6 +206,7 @@ describe('weightErrors', () => {
     { form: 'blocks', bits: 3 },
     { form: 'blocks', blockSize: 8 },
     { form: 'int8', perChannel: 1 },
+    { form: 'int8', static: 1 },
   ])('refuses the options %j', async (options) => {
     await expect(weightErrors(modelOf(), options as never)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   })
