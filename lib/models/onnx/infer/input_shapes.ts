@@ -2,6 +2,7 @@
 import { checkFlag, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkList } from '../../../formats/onnx/protobuf/field_input.js'
+import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { FORMAT_NAME } from '../../../formats/onnx/schema.js'
 import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
@@ -13,6 +14,7 @@ import { sortedNodes } from '../document/node_order.js'
 import { isStandard } from '../document/scope.js'
 import type { Dimension, Graph, Node, ValueType } from '../document/types.js'
 import { type Dim, isKnown, productOfAll } from '../evaluate/dims.js'
+import { inlineFunctions } from '../optimize/inline.js'
 import { BatchEditor, type BatchSource } from './batch_edits.js'
 import { needsOf } from './batch_rules.js'
 import { type BatchChange, BatchSite, BatchView, shapeOf } from './batch_view.js'
@@ -37,12 +39,13 @@ export interface InputShapeOptions {
 /**
  * Sets the shape of an input. Declared types of dependent values follow, in inner graphs, too. Where the first dimension
  * changes, constants follow that contain the old one: targets of `Reshape` and `Expand`, sizes of `Resize`, ends of `Slice`,
- * fills and copies. Constants that are joined with a batch, and initial states of recurrent nodes, are expanded.
+ * fills and copies. Constants that are joined with a batch, and initial states of recurrent nodes, are expanded. Where such a constant is
+ * in the body of a function, calls of functions are replaced by nodes first (`inline-functions` of `optimize`).
  *
  * @param shape - dimensions, names of symbolic dimensions, or null for unknown ones; the rank stays
  * @throws TileworkError ERR_ARGUMENT for an invalid shape and for another rank; ERR_GRAPH for a name that is not an
  * input, for an input that is no dense tensor, and for a cycle of nodes; ERR_UNSUPPORTED for nodes that do not fit the new
- * shape, which it names. Nothing is changed then
+ * shape, which it names; ERR_LIMIT for functions with too many nodes. Nothing is changed then
  */
 export function setInputShape(
   model: OnnxModel,
@@ -114,11 +117,45 @@ type Shapes = ReadonlyMap<string, readonly Dimension[]>
 function setShapes(model: OnnxModel, shapes: Shapes, options: InputShapeOptions): InputShapeChange {
   checkOptions(options, 'setInputShape', ['allowPartial'])
   const { allowPartial = false } = readInput('The options of setInputShape', () => ({ ...options }))
-  if (!checkFlag(allowPartial, 'allowPartial')) {
-    const { blocked } = changeShapes(model.copy(), shapes)
+  checkFlag(allowPartial, 'allowPartial')
+  const { inlines, blockedBodies } = functionsToFollow(model, shapes)
+  if (!allowPartial) {
+    const trial = model.copy()
+    if (inlines) inlineFunctions(trial)
+    const blocked = [...changeShapes(trial, shapes).blocked, ...blockedBodies]
     if (blocked.length > 0) throw misfit(blocked)
   }
+  if (inlines) inlineFunctions(model)
   return changeShapes(model, shapes)
+}
+
+interface FunctionsToFollow {
+  /** Whether a node of a body has to change: a body serves every call, so calls get nodes of their own. */
+  readonly inlines: boolean
+  /** Nodes that would have to change in bodies which cannot be inlined. */
+  readonly blockedBodies: readonly Node[]
+}
+
+/** Tried on copies: calls inlined, and then those that have other operator sets as well. */
+function functionsToFollow(model: OnnxModel, shapes: Shapes): FunctionsToFollow {
+  if (model.functions.length === 0) return { inlines: false, blockedBodies: [] }
+  const [inlined, all] = [model.copy(), model.copy()]
+  const own = messagesOf(inlined)
+  const inlines = inlineFunctions(inlined) > 0 && changedBeside(own, inlined, shapes).length > 0
+  inlineFunctions(all)
+  const compatible = messagesOf(all)
+  const hasOthers = inlineFunctions(all, { anyOpsets: true }) > 0
+  return { inlines, blockedBodies: hasOthers ? changedBeside(compatible, all, shapes) : [] }
+}
+
+function messagesOf({ graph }: OnnxModel): ReadonlySet<Message> {
+  return new Set(Array.from(graph.allNodes(), ({ message }) => message))
+}
+
+/** Nodes that follow new shapes or block them, and were not there before. */
+function changedBeside(known: ReadonlySet<Message>, model: OnnxModel, shapes: Shapes): readonly Node[] {
+  const { reshaped, blocked } = changeShapes(model, shapes)
+  return [...reshaped, ...blocked].filter(({ message }) => !known.has(message))
 }
 
 /** Nodes that an error names. */

@@ -23,10 +23,12 @@ const MAX_INLINED_NODES = 2 ** 20
 /**
  * Functions that call themselves, or that import another version of an operator set than the model, stay.
  *
+ * @param options - `anyOpsets`: only the former stay; the nodes then have operator sets that they were not made for
+ * @returns the number of replaced calls
  * @throws TileworkError ERR_LIMIT, before anything is changed
  */
-export function inlineFunctions(model: OnnxModel): number {
-  const functions = inlinable(model)
+export function inlineFunctions(model: OnnxModel, { anyOpsets = false } = {}): number {
+  const functions = inlinable(anyOpsets ? allFunctions(model) : compatibleFunctions(model))
   if (functions.size === 0) return 0
   const graphs = [model.graph, ...model.graph.subgraphs()]
   const calls = graphs.flatMap((graph) => graph.nodes.map((node) => functions.get(callOf(node))))
@@ -48,8 +50,7 @@ interface Inlinable {
 }
 
 /** Functions that can be inlined, by key; sizes follow from those of the functions that they call (Kahn's algorithm). */
-function inlinable(model: OnnxModel): ReadonlyMap<string, Inlinable> {
-  const bodies = compatibleFunctions(model)
+function inlinable(bodies: ReadonlyMap<string, ModelFunction>): ReadonlyMap<string, Inlinable> {
   const callers = new Map<string, string[]>()
   const missing = new Map<string, number>()
   const calls = new Map<string, readonly string[]>()
@@ -76,6 +77,11 @@ function inlinable(model: OnnxModel): ReadonlyMap<string, Inlinable> {
 function innerCalls(node: Node): string[] {
   if (!hasSubgraphs(node)) return []
   return node.subgraphs.flatMap((graph) => [...graph.allNodes()].map(callOf))
+}
+
+function allFunctions({ functions }: OnnxModel): ReadonlyMap<string, ModelFunction> {
+  const keyed = functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const)
+  return new Map(keyed.reverse())
 }
 
 /** Functions whose operator sets are those of the model, or sets that it lacks. */

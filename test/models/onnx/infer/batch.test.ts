@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest'
 import { check, serialize, tensor } from '../../../../lib/index.js'
 import {
+  addFunction,
   Graph,
   inferTypes,
   type NewAttribute,
@@ -314,8 +315,10 @@ const BATCH = 3
 
 /** Each row of the batch gives what the model before gives for it. */
 async function expectRows(described: Described, model: OnnxModel): Promise<void> {
-  const before = modelOf(described)
-  const shape = described.x ?? [1, 4, 6]
+  await expectRowsOf(modelOf(described), model, described.x ?? [1, 4, 6])
+}
+
+async function expectRowsOf(before: OnnxModel, model: OnnxModel, shape: readonly number[]): Promise<void> {
   const data = randomFloats(shape.with(0, BATCH), 11)
   const { y } = await outputsOf(model, { x: { data, shape: shape.with(0, BATCH) } })
   const length = data.length / BATCH
@@ -410,6 +413,80 @@ describe.each(Object.entries(REFUSED).filter(([, { by }]) => by !== ''))('%s', (
     const { blocked } = setBatch(model, batch, { allowPartial: true })
     expect(blocked.map(({ opType }) => opType)).toContain(by)
     expect(firstDim(model)).toBe(batch)
+  })
+})
+
+/** `R` reshapes to a list of its attribute `to`, or to a constant; `Outer` calls it behind a node that follows by itself. */
+function callsOf(nodes: readonly NewNode[], { opset = 17, constant = [1, 24] } = {}): OnnxModel {
+  const model = modelOf({ constants: { k: { shape: [1, 4, 6] } }, nodes })
+  const list = tensor(BigInt64Array.from(constant, BigInt), { shape: [constant.length] })
+  const value = { type: 'TENSOR', value: list } as const
+  const opsetImports = { '': opset }
+  const reshape = [op('Constant', '', 's', { value }), op('Reshape', 'a s', 'b')]
+  addFunction(model, {
+    domain: 'own',
+    name: 'R',
+    inputs: ['a'],
+    outputs: ['b'],
+    opsetImports,
+    nodes: reshape,
+  })
+  addFunction(model, {
+    domain: 'own',
+    name: 'Outer',
+    inputs: ['a'],
+    outputs: ['b'],
+    opsetImports: { ...opsetImports, own: 1 },
+    nodes: [op('Neg', 'a', 't'), call('R', 't', 'b')],
+  })
+  return model
+}
+
+const call = (name: string, input: string, output: string): NewNode => ({
+  ...op(name, input, output),
+  domain: 'own',
+})
+
+describe('functions', () => {
+  it.each(['R', 'Outer'])('follow the batch where %s is called', async (name) => {
+    const make = (): OnnxModel => callsOf([call(name, 'x', 'y')])
+    for (const batch of [BATCH, 'N']) {
+      const model = make()
+      const { reshaped } = setBatch(model, batch)
+      expect(reshaped.map(({ opType }) => opType)).toEqual(['Reshape'])
+      expect((await check(await serialize(model), { level: 'strict' })).filter(isError)).toEqual([])
+      if (runtime) await expectRowsOf(make(), model, [1, 4, 6])
+    }
+  })
+
+  it('follow for one call and stay for another', async () => {
+    const make = (): OnnxModel =>
+      callsOf([call('R', 'x', 'one'), call('R', 'k', 'other'), op('Add', 'one other', 'y')])
+    const model = make()
+    expect(setBatch(model, BATCH).reshaped).toHaveLength(1)
+    if (runtime) await expectRowsOf(make(), model, [1, 4, 6])
+  })
+
+  it('stay calls where nothing in them has to follow', () => {
+    const model = callsOf([call('Outer', 'x', 'y')], { constant: [0, 24] })
+    expect(setBatch(model, BATCH).reshaped).toEqual([])
+    expect([...model.graph.allNodes()].map(({ opType }) => opType)).toEqual(['Outer'])
+  })
+
+  it('of other operator sets cannot follow', async () => {
+    const model = callsOf([call('R', 'x', 'y')], { opset: 13 })
+    const bytes = await serialize(model)
+    expect(() => setBatch(model, BATCH)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_UNSUPPORTED',
+        message: expect.stringContaining(': Reshape that makes "y"'),
+      }),
+    )
+    expect(await serialize(model)).toEqual(bytes)
+    setBatch(model, BATCH, { allowPartial: true })
+    expect(firstDim(model)).toBe(BATCH)
+    const open = callsOf([call('R', 'x', 'y')], { opset: 13, constant: [0, 24] })
+    expect(setBatch(open, BATCH).reshaped).toEqual([])
   })
 })
 
