@@ -4,8 +4,8 @@
  * PyPI, which are compressed to every target, too. PYTHON has onnx and onnxruntime; without them the program prints the reason and
  * exits with 0. Models of onnxscript and skl2onnx are left out where these are missing, packages where the registry lacks them.
  *
- * The outputs have to be those of the original model, bit for bit with optimizations of onnxruntime off, and onnx.checker has to
- * pass where it passes for the original. A compressed model has to run and be as near as its bits explain; one that is not is "far",
+ * The outputs have to be those of the original model, bit for bit with optimizations of onnxruntime off (or, "close", with its packing of
+ * constant weights off as well), and onnx.checker has to pass where it passes for the original. A compressed model has to run and be as near as its bits explain; one that is not is "far",
  * and listed with its error: weights of some models do not bear few bits. Prints a table of the actions, what was refused and what
  * failed.
  */
@@ -26,6 +26,20 @@ const LARGE_BYTES = 100_000_000
 
 /** Where onnxruntime has no kernel for float16 it computes runs of nodes in float32, and rounds where a run ends. */
 const HALF_TOLERANCE = 2 ** -10
+
+/** Outputs of detectors that find nothing are sigmoids near 0, which onnxruntime computes in steps of 2^-24. */
+const LEAST_SCALE_OF_EDITS = 1e-2
+
+/** Refusals of onnx.checker that its own shape inference makes of models which compute what they did. */
+const EXPLAINED = [
+  // STFT: an axis too few, so that the product behind it has other dimensions. Seen only where shapes before it are declared.
+  {
+    models: /^onnx-asr-.*\.(gigaam|kaldi|nemo|whisper)/,
+    refusal: /op_type:MatMul.*Incompatible dimensions for matrix multiplication/,
+  },
+  // The original declares an output with a rank too few, which only the inference of later versions of Reshape finds.
+  { models: /^ddddocr-1\.6\.1\.common$/, refusal: /op_type:Reshape.*differ in rank: \(3\) vs \(2\)/ },
+]
 
 const options = new Command('npm run test:models --')
   .option('--python <path>', 'Python with onnx and onnxruntime', 'python3')
@@ -71,10 +85,14 @@ async function run() {
   show(rows)
 }
 
-/** Real models have nodes that fit no other batch, which built ones have not. */
+/** Real models have nodes that fit no other batch, and outputs that are nearly 0, which built ones have not. */
 function actionsOfPackages() {
   const setBatch = { ...EDITS['set batch'], refusals: ['ERR_GRAPH', 'ERR_UNSUPPORTED'] }
-  return { ...EDITS, 'set batch': setBatch, ...COMPRESSIONS }
+  const edits = Object.entries({ ...EDITS, 'set batch': setBatch }).map(([name, how]) => [
+    name,
+    { ...how, leastScale: LEAST_SCALE_OF_EDITS },
+  ])
+  return { ...Object.fromEntries(edits), ...COMPRESSIONS }
 }
 
 async function madeModels(next) {
@@ -107,7 +125,8 @@ async function tryAction(model, { folder, how, ask }) {
     if (plan === undefined) return { outcome: 'not for it' }
     await save(path, plan.onnx ?? file.onnx, plan.saving)
     if (plan.isPass && isUnchanged(model, path)) return { outcome: 'unchanged' }
-    const request = { name: model.name, path, ...sameNames(model), ...plan.request }
+    const scale = how.tolerance > 0 && how.leastScale !== undefined && { leastScale: how.leastScale }
+    const request = { name: model.name, path, ...sameNames(model), ...scale, ...plan.request }
     if (plan.text !== undefined) {
       request.text = join(folder, 'text')
       writeFileSync(request.text, plan.text)
@@ -133,14 +152,20 @@ function isUnchanged(model, path) {
   return !model.isLarge && readFileSync(model.path).equals(readFileSync(path))
 }
 
-function outcomeOf({ failure, missing, difference }, name, { tolerance = 0, isLossy }) {
+function outcomeOf({ failure, refusal, missing, difference, packed }, name, { tolerance = 0, isLossy }) {
   if (failure !== undefined) return { outcome: 'failed', reason: failure }
+  if (refusal !== undefined && !isExplained(refusal, name)) return { outcome: 'failed', reason: refusal }
   if (missing !== undefined) return { outcome: 'no kernel', reason: missing }
   if (difference === undefined) return { outcome: 'equal' }
   const reason = `the largest difference is ${difference}`
   const most = name === 'half' ? HALF_TOLERANCE : tolerance
+  if (packed) return { outcome: 'close', reason: `${reason}, none where weights are not packed` }
   if (difference <= most) return isLossy ? { outcome: 'close' } : { outcome: 'close', reason }
   return { outcome: isLossy ? 'far' : 'failed', reason }
+}
+
+function isExplained(refusal, name) {
+  return EXPLAINED.some((each) => each.models.test(name) && each.refusal.test(refusal))
 }
 
 function show(rows) {
