@@ -7,10 +7,10 @@ import { storedShape } from '../../tensor/stored_shape.js'
 import type { StringTensor, Tensor } from '../../tensor/tensor.js'
 import type { WriteSegment } from '../format.js'
 import { checkHasData, checkStorageBytes } from '../write_checks.js'
-import { descrOf, keptDescr } from './descr.js'
+import { descrOf, keptDescr, parseDescr } from './descr.js'
 import { encodeStrings } from './fixed_strings.js'
 import { isFortranOrder } from './fortran_order.js'
-import { printHeader } from './header.js'
+import { beyondLimit, type HeaderFields, printHeader } from './header.js'
 import { MAX_RANK } from './schema.js'
 
 /** One array to be written. */
@@ -81,12 +81,16 @@ function isBothOrders(shape: readonly number[]): boolean {
   return shape.includes(0) || shape.filter((extent) => extent !== 1).length < 2
 }
 
-function headerOf(fields: Parameters<typeof printHeader>[0], what: string, format: string): Uint8Array {
-  const rank = fields.shape.length
-  if (rank <= MAX_RANK) return printHeader(fields)
-  throw new TileworkError('ERR_UNSUPPORTED', `${what} has ${rank} axes; numpy takes up to ${MAX_RANK}.`, {
-    format,
-  })
+function headerOf(fields: HeaderFields, what: string, format: string): Uint8Array {
+  const { descr, shape } = fields
+  const refuse = (reason: string): never => {
+    throw new TileworkError('ERR_UNSUPPORTED', `${what} ${reason}`, { format })
+  }
+  if (shape.length > MAX_RANK) refuse(`has ${shape.length} axes; numpy takes up to ${MAX_RANK}.`)
+  const tooMany = beyondLimit(shape, parseDescr(descr).itemBytes)
+  if (tooMany !== undefined)
+    refuse(`has non-zero dimensions whose product needs ${tooMany} bytes; numpy takes up to 2^63 - 1.`)
+  return printHeader(fields)
 }
 
 function join(header: Uint8Array, data: WriteSegment | undefined, dataBytes: number): NpyContent {

@@ -204,12 +204,21 @@ function checkExtents(
     }
   }
   const shape = extents as readonly number[]
-  const { elements, nonZero } = exactSizeOf(shape)
-  // numpy multiplies all non-zero dimensions, even where another one is 0, and refuses an overflow.
-  const nonZeroBytes = multiply(nonZero, itemBytes)
-  if (nonZeroBytes < BYTES_LIMIT) return { shape, dataBytes: Number(elements) * itemBytes }
-  const message = `The product of the non-zero dimensions needs ${shortNumber(nonZeroBytes)} bytes; the limit is 2^63 - 1.`
-  throw new TileworkError('ERR_OVERFLOW', message, { path: 'shape' })
+  const tooMany = beyondLimit(shape, itemBytes)
+  if (tooMany !== undefined) {
+    const message = `The product of the non-zero dimensions needs ${tooMany} bytes; the limit is 2^63 - 1.`
+    throw new TileworkError('ERR_OVERFLOW', message, { path: 'shape' })
+  }
+  return { shape, dataBytes: Number(exactSizeOf(shape).elements) * itemBytes }
+}
+
+/**
+ * The bytes that numpy finds too many, as text; undefined where it takes the shape. It multiplies all non-zero dimensions, even where
+ * another one is 0, and refuses an overflow.
+ */
+export function beyondLimit(shape: readonly number[], itemBytes: number): string | undefined {
+  const nonZeroBytes = multiply(exactSizeOf(shape).nonZero, itemBytes)
+  return nonZeroBytes < BYTES_LIMIT ? undefined : shortNumber(nonZeroBytes)
 }
 
 /** Truncates a number for messages: in a header it may have thousands of digits. */

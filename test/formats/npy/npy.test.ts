@@ -237,6 +237,17 @@ describe('shapes and orders', () => {
     const more = stored('int32', [...shape, 1], new Uint8Array(4))
     await expect(npy.plan([more])).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
   })
+
+  it('refuses an empty tensor whose other axes numpy finds too large', async () => {
+    const shapeOf = (last: number): number[] => [0, 2 ** 30, 2 ** 30, last]
+    // 2^63 bytes are refused, half of them not.
+    const written = await write(stored('int32', shapeOf(1), new Uint8Array(0)))
+    expect((await readDense(written)).shape).toEqual(shapeOf(1))
+    await expect(npy.plan([stored('int32', shapeOf(2), new Uint8Array(0))])).rejects.toMatchObject({
+      code: 'ERR_UNSUPPORTED',
+      message: expect.stringContaining(String(2n ** 63n)),
+    })
+  })
 })
 
 describe('strings', () => {
