@@ -73,12 +73,18 @@ export interface WindowAnswer {
   readonly rows: readonly [start: number, end: number]
   readonly columns: readonly [start: number, end: number]
   readonly values: readonly (PlainNumber | boolean)[]
-  /** Raw bits in hexadecimal; absent for strings and dequantized values. */
+  /** Raw bits in hexadecimal; absent for strings, blocks and dequantized values. */
   readonly codes?: readonly string[]
   /** Offsets in the tensor's storage, in elements; absent where the tensor is not dense. */
   readonly offsets?: readonly number[]
   /** Bits of a storage element. */
   readonly bits: number
+  /** What the values of quantized blocks are made of: `scale × code + minimum`. */
+  readonly blocks?: {
+    readonly codes: readonly PlainNumber[]
+    readonly scales: readonly PlainNumber[]
+    readonly minimums: readonly PlainNumber[]
+  }
 }
 
 /** The response header `x-tile` of a heat map; the body has the values of all cells as float64, then their marks as bytes. */
@@ -156,6 +162,8 @@ export interface GraphColumns {
   readonly tensors: readonly number[]
   /** Fused activation of each node; empty without one. */
   readonly activations: readonly string[]
+  /** Attributes of each node that its box shows, as in `stride 2, pad 1`. */
+  readonly details: readonly string[]
   /** Subgraphs of nodes, as [node, index of the graph]. */
   readonly subgraphs: readonly (readonly [number, number])[]
 }

@@ -25,7 +25,7 @@ it.each([[[]], [['--json']]])(
         void answered.finally(() => controller.abort())
       },
     })
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: flags.length === 0 ? 'Ctrl+C ends it.\n' : '' })
     expect(stdout).toMatch(
       flags.length === 0 ? /^http:\/\/127\.0\.0\.1:\d+\/[\w-]{32}\/\n$/ : /^\{"url":"http:.*"\}\n$/,
     )

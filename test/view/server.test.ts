@@ -18,6 +18,7 @@ import {
   tensor,
 } from '../../lib/index.js'
 import { LAYOUT_NAMES, parseLayout } from '../../lib/layout.js'
+import { encodedBlocks } from '../../lib/tensor/encode_blocks.js'
 import { onnxToTmfile } from '../../lib/tmfile.js'
 import type {
   BoundLayout,
@@ -25,6 +26,7 @@ import type {
   PlaneOffsets,
   TensorColumns,
   TileFacts,
+  WindowAnswer,
 } from '../../lib/view/protocol.js'
 import { startViewServer, type ViewServer } from '../../lib/view/server/server.js'
 import { floats, OnnxNet } from '../bridges/onnx_tmfile/onnx_net.js'
@@ -303,6 +305,34 @@ describe('answers', () => {
     const found = await api<{ values: unknown[]; codes?: string[] }>(`values?file=${file}&tensor=${index}`)
     expect(found.values).toEqual(values)
     expect(found.codes).toEqual(codes)
+  })
+
+  it('shows what the values of quantized blocks are made of, in a turned plane too', async () => {
+    const numbers = Float32Array.from({ length: 3 * 64 }, (_, at) => Math.sin(at) * (1 + at))
+    const blocks = encodedBlocks(tensor(numbers, { shape: [3, 64], name: 'w' }), 'q4_1')
+    const file = await open(await serialize([blocks], { format: 'gguf' }))
+    const own = await startViewServer([{ name: 'w.gguf', file, check: async () => [] }], 0)
+    try {
+      for (const query of ['rows=1,3&columns=30,35', 'rows=30,35&columns=1,3&rowAxis=1&columnAxis=0']) {
+        const answer = await fetch(`${own.url}api/values?file=0&tensor=0&${query}`)
+        const { values, codes, blocks: parts } = (await answer.json()) as WindowAnswer
+        expect(values).toHaveLength(10)
+        expect(codes).toBeUndefined()
+        const made = values.map((_, at) => {
+          const [code, scale, minimum] = [parts!.codes, parts!.scales, parts!.minimums].map((list) =>
+            Number(list[at]),
+          )
+          expect(Number.isInteger(code) && code! >= 0 && code! <= 15).toBe(true)
+          return Math.fround(Math.fround(scale! * code!) + minimum!)
+        })
+        expect(made).toEqual(values)
+        // The 32 elements of a block share a scale.
+        expect(new Set(parts!.scales).size).toBe(4)
+      }
+    } finally {
+      await own.close()
+      file.close()
+    }
   })
 
   it('refuses more values than a screen shows', async () => {

@@ -56,7 +56,10 @@ async function view(paths: readonly string[], options: ViewOptions, terminal: Te
     const server = await startViewServer(files, options.port)
     try {
       if (options.json) printJson({ url: server.url }, terminal)
-      else terminal.stdout.write(`${server.url}\n`)
+      else {
+        terminal.stdout.write(`${server.url}\n`)
+        terminal.stderr.write('Ctrl+C ends it.\n')
+      }
       if (options.open) openBrowser(server.url)
       await aborted(terminal.signal)
     } finally {

@@ -1,11 +1,13 @@
-/** Palettes for colour-blind readers too: viridis and cividis for numbers, Okabe and Ito's for categories. */
+/** Palettes for colour-blind readers too: blue to red around 0, viridis and cividis for numbers, Okabe and Ito's for categories. */
 import { scaleSequential } from 'd3-scale'
-import { interpolateCividis, interpolateGreys, interpolateViridis } from 'd3-scale-chromatic'
+import { interpolateCividis, interpolateGreys, interpolateRdBu, interpolateViridis } from 'd3-scale-chromatic'
 
-export const PALETTES = ['viridis', 'cividis', 'grey'] as const
+/** The middle of `diverging` is 0; the others go from the lowest value to the highest. */
+export const PALETTES = ['diverging', 'viridis', 'cividis', 'grey'] as const
 export type Palette = (typeof PALETTES)[number]
 
 const INTERPOLATORS: Readonly<Record<Palette, (at: number) => string>> = {
+  diverging: (at) => interpolateRdBu(1 - at),
   viridis: interpolateViridis,
   cividis: interpolateCividis,
   grey: interpolateGreys,
@@ -59,5 +61,25 @@ export function isLight(palette: Palette, share: number): boolean {
 /** Okabe and Ito, "Color Universal Design" (2008). */
 export const KIND_COLOURS = ['#e69f00', '#56b4e9', '#009e73', '#f0e442', '#0072b2', '#d55e00', '#cc79a7']
 
-/** Colours of cells with NaN and infinities; no palette contains them. */
-export const MARK_COLOURS = { nan: '#d55e00', infinity: '#cc79a7', negativeInfinity: '#56b4e9' } as const
+interface Marks {
+  readonly nan: string
+  readonly infinity: string
+  readonly negativeInfinity: string
+}
+
+/** Colours of cells with NaN and infinities, which the palette does not contain. */
+export function markColours(palette: Palette): Marks {
+  // Reds and blues are numbers there.
+  if (palette === 'diverging') return { nan: '#f0e442', infinity: '#009e73', negativeInfinity: '#7b3294' }
+  return { nan: '#d55e00', infinity: '#cc79a7', negativeInfinity: '#56b4e9' }
+}
+
+/** Where a value stands in a palette, 0 to 1. */
+export function shareOf(palette: Palette, low: number | null, high: number | null, value: number): number {
+  if (low === null || high === null) return 0.5
+  if (palette === 'diverging') {
+    const most = Math.max(Math.abs(low), Math.abs(high))
+    return most === 0 ? 0.5 : (value / most + 1) / 2
+  }
+  return high === low ? 0.5 : (value - low) / (high - low)
+}

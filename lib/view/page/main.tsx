@@ -28,7 +28,7 @@ function Page() {
 
 function Site({ files, route }: { files: readonly FileEntry[]; route: Route }) {
   const file = Math.min(numberOf(route.query, 'file'), files.length - 1)
-  const view = Object.hasOwn(TITLES, route.view) ? route.view : 'overview'
+  const view = Object.hasOwn(TITLES, route.view) ? route.view : firstView(files)
   const isOfFile = view !== 'layout' && view !== 'difference'
   const title = isOfFile ? `${TITLES[view]}: ${files[file]!.name}` : TITLES[view]!
   document.title = `${title} – tilework view`
@@ -48,6 +48,11 @@ function Site({ files, route }: { files: readonly FileEntry[]; route: Route }) {
       </main>
     </>
   )
+}
+
+/** Two files are opened to be compared. */
+function firstView(files: readonly FileEntry[]): string {
+  return files.length === 2 ? 'difference' : 'overview'
 }
 
 function FileChoice({ files, file, view }: { files: readonly FileEntry[]; file: number; view: string }) {
@@ -91,7 +96,8 @@ function Tabs({ view, file, files }: { view: string; file: number; files: readon
 
 function View(props: { view: string; files: readonly FileEntry[]; file: number; route: Route }) {
   const { view, files, file, route } = props
-  if (view === 'tensor') return <TensorPage file={file} tensor={numberOf(route.query, 'tensor')} />
+  if (view === 'tensor')
+    return <TensorPage file={file} tensor={numberOf(route.query, 'tensor')} total={files[file]!.tensors} />
   if (view === 'layout') return <LayoutPage query={route.query} />
   if (view === 'graph') return <GraphPage key={file} file={file} query={route.query} />
   if (view === 'difference') return <DifferencePage files={files} />

@@ -2,13 +2,14 @@
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Route {
+  /** Empty where the address names none. */
   readonly view: string
   readonly query: URLSearchParams
 }
 
 function currentRoute(): Route {
   const [, view = '', query = ''] = /^#\/?([^?]*)\??(.*)$/.exec(location.hash) ?? []
-  return { view: view || 'overview', query: new URLSearchParams(query) }
+  return { view, query: new URLSearchParams(query) }
 }
 
 export function useRoute(): Route {

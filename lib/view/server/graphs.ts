@@ -4,6 +4,7 @@ import type { Finding } from '../../errors.js'
 import { TileworkError } from '../../errors.js'
 import type { GraphDescription, ModelDescription, NodeDescription } from '../../formats/model_description.js'
 import type { GraphColumns, GraphEntry, NodeFacts, PlacedFinding } from '../protocol.js'
+import { keyAttributes } from './key_attributes.js'
 import type { Parameters } from './parameters.js'
 import type { KnownFile, KnownFiles } from './viewed_files.js'
 
@@ -42,6 +43,7 @@ export async function graphColumns(files: KnownFiles, parameters: Parameters): P
     graphInputs: numbered([...graph.inputs.keys()]),
     graphOutputs: numbered([...graph.outputs.keys()]),
     activations: nodes.map(activationOf),
+    details: nodes.map(keyAttributes),
     subgraphs: subgraphsOf(number, model),
   }
   return { ...columns, ...values.columns() }

@@ -1,11 +1,13 @@
 /** A small rectangle of a plane, value by value: the number, its bits, and where it is stored. */
+import { BLOCK_DTYPES } from '../../dtype/block_types.js'
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { parseLayout } from '../../layout/parse_layout.js'
+import { type BlockParts, blockPartsOf } from '../../tensor/block_parts.js'
 import { withoutBlocks } from '../../tensor/block_tensor.js'
 import { asStored } from '../../tensor/dense.js'
 import { reorder } from '../../tensor/reorder.js'
-import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import type { BlockTensor, DenseTensor, Tensor } from '../../tensor/tensor.js'
 import { MEANINGS, type PlainNumber, type WindowAnswer } from '../protocol.js'
 import type { Parameters } from './parameters.js'
 import { indexInTensor, isTransposed, type Plane, partOf, planeOf, rangeOf, sliceable } from './plane.js'
@@ -31,8 +33,41 @@ export async function valuesWindow(files: KnownFiles, parameters: Parameters): P
   const as = parameters.oneOf('as', MEANINGS, 'codes')
   const values = await numbersIn(await numbersOf({ ...found, tensor }, as), window)
   if (tensor.kind === 'sparse') return { rows, columns, values, bits }
+  if (found.tensor.kind === 'block') {
+    return { rows, columns, values, bits, blocks: await blocksOf(found.tensor, window, values as number[]) }
+  }
   const offsets = offsetsOf(tensor, window)
   return { rows, columns, values, codes: await codesOf(tensor, window), offsets, bits }
+}
+
+/** The parts of each value, and the blocks that hold them, each read once. */
+async function blocksOf(
+  tensor: BlockTensor,
+  window: Window,
+  values: readonly number[],
+): Promise<NonNullable<WindowAnswer['blocks']>> {
+  const { elements, bytes } = BLOCK_DTYPES[tensor.dtype]
+  const read = new Map<number, Uint8Array>()
+  const parts: BlockParts[] = []
+  for (const position of positionsOf(tensor.shape, window)) {
+    const block = Math.floor(position / elements)
+    const content =
+      read.get(block) ?? (await tensor.bytes({ start: block * bytes, end: (block + 1) * bytes }))
+    read.set(block, content)
+    parts.push(blockPartsOf(tensor.dtype, content, position % elements, values[parts.length]!))
+  }
+  return {
+    codes: parts.map(({ code }) => plainValue(code)),
+    scales: parts.map(({ scale }) => plainValue(scale)),
+    minimums: parts.map(({ minimum }) => plainValue(minimum)),
+  }
+}
+
+/** Places of the values in row-major order of the tensor. */
+function positionsOf(shape: readonly number[], window: Window): number[] {
+  return places(window, (row, column) =>
+    indexInTensor(window.plane, row, column).reduce((at, position, axis) => at * shape[axis]! + position, 0),
+  )
 }
 
 interface Window {
@@ -46,10 +81,7 @@ async function stringsOf(
   { plane, ...window }: Window,
 ): Promise<string[]> {
   const strings = await tensor.strings()
-  return places({ plane, ...window }, (row, column) => {
-    const index = indexInTensor(plane, row, column)
-    return strings[index.reduce((at, position, axis) => at * tensor.shape[axis]! + position, 0)]!
-  })
+  return positionsOf(tensor.shape, { plane, ...window }).map((position) => strings[position]!)
 }
 
 /** Maps every position of a window, in row-major order. */
@@ -126,12 +158,7 @@ function offsetsOf(tensor: DenseTensor, window: Window): number[] {
   const options = { dtype, ...(isPadded && { lower, upper }) }
   const placed = parseLayout(layout)
   if (layout === 'row_major' && !isPadded) {
-    return places(window, (row, column) =>
-      indexInTensor(window.plane, row, column).reduce(
-        (at, position, axis) => at * shape[axis]! + position,
-        0,
-      ),
-    )
+    return positionsOf(shape, window)
   }
   return places(window, (row, column) =>
     placed.offsetOf(shape, indexInTensor(window.plane, row, column), options),

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { check, diff, type OpenFile, open, stats } from '../../../lib/index.js'
+import { check, diff, type OpenFile, open, serialize, stats } from '../../../lib/index.js'
 import { parseLayout, planReorder } from '../../../lib/layout.js'
 import { CHROMIUM, keepScreenshot, START_MS, settled, ViewedPage } from './browser.js'
 import {
@@ -108,13 +108,20 @@ describe.skipIf(CHROMIUM === undefined)('the page', { timeout: 180_000 }, () => 
         .toSorted((a, b) => bytes(b) - bytes(a))
         .map(({ name }) => name)
       expect(await page.locator('.body .row a').allTextContents()).toEqual(sorted)
-      await page.getByRole('button', { name: 'layers.: ' }).click()
+      await page.getByRole('button', { name: 'layers: ' }).click()
       expect(await page.locator('.body .row a').allTextContents()).toHaveLength(3)
       await page.getByLabel('Search names').fill('*.bias')
       expect(await page.locator('.body .row a').allTextContents()).toEqual(['layers.0.bias'])
       await page.getByRole('link', { name: 'layers.0.bias', exact: true }).last().click()
       await settled(page)
       expect(await page.locator('h2.name').textContent()).toBe('layers.0.bias')
+    })
+
+    it('begins with the tensors, and draws sizes where there are several', async () => {
+      const page = await viewed.show(`#/overview?file=${TENSORS}`)
+      expect(await page.locator('main h2').allTextContents()).toEqual(['Tensors', 'Sizes'])
+      const few = await viewed.show(`#/overview?file=${SPARSE}`)
+      expect(await few.locator('main h2').allTextContents()).toEqual(['Tensors'])
     })
 
     it('scrolls through a hundred thousand tensors with few elements in the document', async () => {
@@ -154,6 +161,52 @@ describe.skipIf(CHROMIUM === undefined)('the page', { timeout: 180_000 }, () => 
       await keepScreenshot(page, 'tensor')
     })
 
+    it('leads to the tensors before, behind and beside it', async () => {
+      const page = await viewed.show(`#/tensor?file=${TENSORS}&tensor=1`)
+      const names = [...files[TENSORS]!.tensors].map(({ name }) => name)
+      const heading = () => page.locator('h2.name').textContent()
+      expect(await page.locator('.names .body a').allTextContents()).toEqual(names)
+      expect(await page.locator('.names [aria-current]').textContent()).toBe(names[1])
+      await page.getByRole('link', { name: `${names[2]} →` }).click()
+      await settled(page)
+      expect(await heading()).toBe(names[2])
+      await page.getByRole('link', { name: `← ${names[1]}` }).click()
+      await settled(page)
+      expect(await heading()).toBe(names[1])
+      await page.keyboard.press('/')
+      await page.keyboard.type('halves')
+      expect(await page.locator('.names .body a').allTextContents()).toEqual(['halves'])
+      await page.locator('.names .body a').click()
+      await settled(page)
+      expect(await heading()).toBe('halves')
+      const first = await viewed.show(`#/tensor?file=${TENSORS}&tensor=0`)
+      expect(await first.locator('.neighbours a').allTextContents()).toEqual([`${names[1]} →`])
+    })
+
+    it('colours values of both signs around 0, and of one sign from low to high', async () => {
+      const page = await viewed.show(tensorHash(TENSORS, 'layers.1.weight'))
+      expect(await page.getByLabel('Colours').inputValue()).toBe('diverging')
+      const dense = files[TENSORS]!.dense('layers.1.weight')
+      const plane = Array.from({ length: 24 * 32 }, (_, at) =>
+        Number(dense.at(0, Math.floor(at / 32), at % 32)),
+      )
+      const most = plane.reduce((one, other) => (Math.abs(other) > Math.abs(one) ? other : one))
+      const pixel = await page.locator('canvas').evaluate(
+        (canvas, [row, column]) => {
+          const { width, height } = canvas as HTMLCanvasElement
+          const [x, y] = [((column! + 0.5) * width) / 32, ((row! + 0.5) * height) / 24].map(Math.floor)
+          return [
+            ...(canvas as HTMLCanvasElement).getContext('2d')!.getImageData(x!, y!, 1, 1).data.subarray(0, 3),
+          ]
+        },
+        [Math.floor(plane.indexOf(most) / 32), plane.indexOf(most) % 32],
+      )
+      // The ends of ColorBrewer's RdBu: blue below 0, red above.
+      expect(pixel).toEqual(most < 0 ? [5, 48, 97] : [103, 0, 31])
+      const codes = await viewed.show(tensorHash(MODEL, 'q_scale'))
+      expect(await codes.getByLabel('Colours').inputValue()).toBe('viridis')
+    })
+
     it('shows values, bits and offsets in a table', async () => {
       const page = await viewed.show(tensorHash(TENSORS, 'blocked'))
       const cell = page.locator('.values tbody tr').nth(3).locator('td').nth(2)
@@ -181,6 +234,7 @@ describe.skipIf(CHROMIUM === undefined)('the page', { timeout: 180_000 }, () => 
           },
           [row, column],
         )
+      await page.getByLabel('Colours').selectOption('viridis')
       const finite = MATRIX.filter(Number.isFinite)
       const [low, high] = [Math.min(...finite), Math.max(...finite)]
       expect(Number(await page.getByTestId('low').textContent())).toBeCloseTo(low, 4)
@@ -369,12 +423,37 @@ describe.skipIf(CHROMIUM === undefined)('the page', { timeout: 180_000 }, () => 
     it('draws nodes, ends and edges with shapes', async () => {
       const page = await viewed.show(`#/graph?file=${MODEL}`)
       await page.locator('.box').first().waitFor()
-      const boxes = await page.locator('.box text').allTextContents()
+      const boxes = await page.locator('.box .title').allTextContents()
       expect(boxes.toSorted()).toEqual(['Conv', 'Mul', 'Relu', 'Sigmoid', 'x', 'y'])
       expect(await page.locator('.edge').count()).toBe(6)
       const shapes = await page.locator('.edge text').allTextContents()
       expect(shapes.toSorted()).toEqual(['1×3×8×8', ...Array(4).fill('1×8×8×8')].toSorted())
       await keepScreenshot(page, 'graph')
+    })
+
+    it('writes weights, attributes and names into the boxes, and the model beside them', async () => {
+      const page = await viewed.show(`#/graph?file=${MODEL}`)
+      const conv = page.getByRole('button', { name: 'Conv conv' })
+      const lines = page.locator(`[data-lines="${await conv.getAttribute('data-box')}"] text`)
+      expect(await lines.allTextContents()).toEqual(['8×3×3×3, pad 1', 'conv'])
+      expect(await conv.getAttribute('class')).toContain('layer')
+      expect(await page.locator('.edge path[marker-end]').count()).toBe(6)
+      expect(await factsOf(page)).toMatchObject({ input: 'x: float32 [1, 3, 8, 8]', Conv: '1', Relu: '1' })
+    })
+
+    it('finds nodes by / and Enter, one after the other', async () => {
+      const page = await viewed.show(`#/graph?file=${MODEL}`)
+      await page.locator('.box').first().waitFor()
+      await page.keyboard.press('/')
+      await page.keyboard.type('o')
+      const chosen: (string | null)[] = []
+      for (let at = 0; at < 3; at++) {
+        await page.keyboard.press('Enter')
+        await settled(page)
+        chosen.push(await page.locator('.chosen h2').textContent())
+      }
+      expect(chosen.map((text) => text?.split(' ')[0])).toEqual(['Conv', 'Sigmoid', 'Conv'])
+      expect(await page.getByText('1 of 2 found').count()).toBe(1)
     })
 
     it('shows a node with its attributes, and leads to its tensors', async () => {
@@ -495,6 +574,41 @@ describe.skipIf(CHROMIUM === undefined)('the page', { timeout: 180_000 }, () => 
 
   it('has asked for nothing outside and printed no error', () => {
     expect(viewed.faults).toEqual([])
+  })
+})
+
+describe.skipIf(CHROMIUM === undefined)('two versions of a model', { timeout: 180_000 }, () => {
+  it('begins with their difference: nodes in a table, marked in both drawings', async () => {
+    const changed = await open(await modelFile())
+    const { graph } = changed.onnx!
+    const relu = [...graph.nodes].find(({ name }) => name === 'relu')!
+    relu.opType = 'LeakyRelu'
+    relu.setAttribute('alpha', { type: 'FLOAT', value: 0.25 })
+    const viewed = await ViewedPage.start([
+      { name: 'before.onnx', bytes: await modelFile() },
+      { name: 'after.onnx', bytes: await serialize(changed) },
+    ])
+    try {
+      const page = await viewed.show('')
+      expect(await page.locator('h1').textContent()).toBe('Difference')
+      const row = page.locator('table.nodes tbody tr')
+      expect(await row.locator('th, td').allTextContents()).toEqual([
+        'relu',
+        'Relu → LeakyRelu',
+        'alpha 0.25',
+      ])
+      await page.locator('.both .box').nth(8).waitFor()
+      const marked = page.locator('.both .box[data-mark=changed] .title')
+      expect(await marked.allTextContents()).toEqual(['Relu', 'LeakyRelu'])
+      await row.getByRole('button', { name: 'relu' }).click()
+      const pressed = page.locator('.both .box[aria-pressed=true] .title')
+      expect(await pressed.allTextContents()).toEqual(['Relu', 'LeakyRelu'])
+      await keepScreenshot(page, 'two-versions')
+      expect(viewed.faults).toEqual([])
+    } finally {
+      await viewed.close()
+      changed.close()
+    }
   })
 })
 

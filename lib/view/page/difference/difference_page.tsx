@@ -9,6 +9,7 @@ import { useLoad } from '../parts/use_load.js'
 import { AxisFields, firstPlane, planeExtents } from '../tensor/axes.js'
 import { HeatMap, wholeView } from '../tensor/heat_map.js'
 import { countText, numberText, shapeText } from '../text.js'
+import { GraphDifference } from './graph_difference.js'
 
 interface Choice {
   readonly a: number
@@ -57,12 +58,12 @@ export function DifferencePage({ files }: { files: readonly FileEntry[] }) {
           onChange={(relative) => set({ relative })}
         />
       </div>
-      <Compared choice={choice} />
+      <Compared choice={choice} files={files} />
     </>
   )
 }
 
-function Compared({ choice }: { choice: Choice }) {
+function Compared({ choice, files }: { choice: Choice; files: readonly FileEntry[] }) {
   const key = JSON.stringify(choice)
   const found = useLoad(key, (signal) => ask<IndexedDifference>('diff', { ...choice }, signal))
   const [selected, setSelected] = useState<number>()
@@ -72,6 +73,14 @@ function Compared({ choice }: { choice: Choice }) {
       {(difference) => (
         <>
           <Summary difference={difference} />
+          {difference.graph !== null && difference.graph.length > 0 && (
+            <GraphDifference
+              a={choice.a}
+              b={choice.b}
+              names={[files[choice.a]!.name, files[choice.b]!.name]}
+              edits={difference.graph}
+            />
+          )}
           {difference.changed.length > 0 && (
             <Changed difference={difference} selected={selected} onSelect={setSelected} />
           )}
@@ -108,6 +117,8 @@ function Summary({ difference }: { difference: IndexedDifference }) {
   )
 }
 
+/** Longest list that is open from the start. */
+const MOST_OPEN = 12
 /** Rows of each list; the command has them all. */
 const SHOWN = 500
 
@@ -228,30 +239,28 @@ function elementText(element: ValueDifferences['worst']): string {
   return `[${element.index.join(', ')}]: ${text(element.a)} → ${text(element.b)}`
 }
 
-function Lists({ difference: { added, removed, graph } }: { difference: IndexedDifference }) {
+function Lists({ difference: { added, removed } }: { difference: IndexedDifference }) {
   const list = (title: string, items: readonly string[]) =>
     items.length === 0 ? null : (
       <section aria-label={title}>
         <h2>{title}</h2>
-        <ul>
-          {items.slice(0, SHOWN).map((item) => (
-            <li key={item}>{item}</li>
-          ))}
-        </ul>
+        <details open={items.length <= MOST_OPEN}>
+          <summary>{countText(items.length)}</summary>
+          <ul>
+            {items.slice(0, SHOWN).map((item) => (
+              <li key={item}>{item}</li>
+            ))}
+          </ul>
+        </details>
         {items.length > SHOWN && <p class="quiet">{countText(items.length - SHOWN)} more</p>}
       </section>
     )
   const text = ({ name, dtype, shape }: (typeof added)[number]): string =>
     `${name}: ${dtype}, ${shapeText(shape)}`
-  const edits = (graph ?? []).map(({ kind, what, graph: path, place, before, after }) => {
-    const change = before === null ? after : after === null ? before : `${before} → ${after}`
-    return `${kind} ${what} ${path === '' ? '' : `${path}: `}${place}${change === null ? '' : `: ${change}`}`
-  })
   return (
     <>
       {list('Added tensors', added.map(text))}
       {list('Removed tensors', removed.map(text))}
-      {list('Edits of the graph', edits)}
     </>
   )
 }

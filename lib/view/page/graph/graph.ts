@@ -71,19 +71,80 @@ function operatorText({ operators, activations }: GraphColumns, node: number): s
   return activation ? `${operators[node]} + ${activation}` : operators[node]!
 }
 
-/** Width of a letter in pixels. */
-const LETTER = 7.4
+/** What stands in a box: the operator, its weights and attributes, its name. */
+export interface BoxTexts {
+  readonly title: string
+  /** Lines below it. */
+  readonly lines: readonly string[]
+}
+
 const MOST_LETTERS = 34
 
-export function shortened(text: string): string {
+/** The end of a name distinguishes it from others, the beginning of an operator. */
+export function boxTexts(graph: BoxGraph, box: number): BoxTexts {
+  const { columns, labelOf, kindOf } = graph
+  const title = shortened(labelOf(box))
+  if (kindOf(box) !== 'node') return { title, lines: [kindOf(box)] }
+  const detail = [weightsText(columns, box), columns.details[box] ?? '']
+    .filter((text) => text !== '')
+    .join(', ')
+  const name = columns.names[box]!
+  const end = name.length <= MOST_LETTERS ? name : `…${name.slice(1 - MOST_LETTERS)}`
+  return { title, lines: [shortened(detail), end].filter((text) => text !== '') }
+}
+
+function shortened(text: string): string {
   return text.length <= MOST_LETTERS ? text : `${text.slice(0, MOST_LETTERS - 1)}…`
 }
 
-export function widthsOf({ boxes, labelOf }: BoxGraph): Float64Array {
-  return Float64Array.from(
-    { length: boxes },
-    (_, box) => 24 + LETTER * Math.max(5, shortened(labelOf(box)).length),
-  )
+/** Shape of the first constant input of two axes and more. */
+function weightsText({ inputs, tensors, types }: GraphColumns, node: number): string {
+  for (const value of inputs[node]!) {
+    if (value < 0 || tensors[value]! < 0) continue
+    const shape = shapeOfType(types[value]!)
+    if (shape?.includes('×')) return shape
+  }
+  return ''
+}
+
+/** Longest size of an axis in a drawing: those of shape inference are whole formulas. */
+const MOST_SIZE_LETTERS = 12
+
+/** Types are `float32 [1, 3, 8, 8]`; undefined for a type without a shape. */
+export function shapeOfType(type: string): string | undefined {
+  const sizes = /\[(.*?)\]/.exec(type)?.[1]?.split(', ')
+  return sizes?.map((size) => (size.length <= MOST_SIZE_LETTERS ? size : '…')).join('×')
+}
+
+/** Kinds of operators that a drawing distinguishes; the first that matches. */
+const OPERATOR_KINDS: readonly (readonly [kind: string, operators: RegExp])[] = [
+  ['quantization', /quant/i],
+  ['layer', /conv|gemm|matmul|fullyconnected|innerproduct|lstm|gru|rnn|attention|embed|einsum/i],
+  ['normalization', /norm|^lrn$|^mvn$/i],
+  ['activation', /relu|sigmoid|tanh|softmax|elu|swish|mish|clip|erf|softplus|hardswish|^silu$/i],
+  ['pool', /pool|reduce|argmax|topk/i],
+  [
+    'shape',
+    /reshape|flatten|transpose|permute|squeeze|shape|expand|^cast$|^convert$|identity|size$|^range$|constantofshape/i,
+  ],
+  ['data', /concat|split|slice|gather|scatter|^pad$|^tile$|resize|interp|upsample|depthtospace|crop/i],
+]
+
+/** Empty for the others, arithmetic for example. */
+export function operatorKind(operator: string): string {
+  return OPERATOR_KINDS.find(([, operators]) => operators.test(operator))?.[0] ?? ''
+}
+
+/** Pixels of a letter in the title and in the lines. */
+const LETTER = 7.4
+const SMALL_LETTER = 6.3
+
+export function widthsOf(graph: BoxGraph): Float64Array {
+  return Float64Array.from({ length: graph.boxes }, (_, box) => {
+    const { title, lines } = boxTexts(graph, box)
+    const longest = lines.reduce((most, { length }) => Math.max(most, length), 0)
+    return 34 + Math.max(LETTER * Math.max(5, title.length), SMALL_LETTER * longest)
+  })
 }
 
 interface TrustedTypes {

@@ -2,14 +2,19 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { PlacedFinding } from '../../protocol.js'
 import { useWidth } from '../parts/use_width.js'
-import { type BoxGraph, type Edge, shortened, widthsOf } from './graph.js'
+import { type BoxGraph, boxTexts, type Edge, operatorKind, shapeOfType, widthsOf } from './graph.js'
 import { BOX_HEIGHT, type PlacedNodes } from './place_nodes.js'
+
+/** How a node differs from the other graph. */
+export type Mark = 'added' | 'removed' | 'changed'
 
 interface Props {
   graph: BoxGraph
   placed: PlacedNodes
   selected: number | undefined
   findings: readonly PlacedFinding[]
+  /** Boxes that differ from another graph. */
+  marks?: ReadonlyMap<number, Mark>
   onSelect: (box: number) => void
 }
 
@@ -110,15 +115,17 @@ function wholeCamera({ width, height }: PlacedNodes, screen: number): Camera {
   return { scale, x: width / 2 - (screen * scale) / 2, y: height / 2 - (HEIGHT * scale) / 2 }
 }
 
-/** The whole where it is legible, otherwise the top. */
+/** The whole where it is legible, otherwise the top: the first input, for constants may be computed above it. */
 function firstCamera(graph: BoxGraph, placed: PlacedNodes, screen: number): Camera {
   const whole = wholeCamera(placed, screen)
   if (whole.scale <= 1.4) return whole
-  const top = graph.drawn.reduce(
+  const inputs = graph.drawn.filter((box) => graph.kindOf(box) === 'input')
+  const candidates = inputs.length > 0 ? inputs : graph.drawn
+  const top = candidates.reduce(
     (best, box) => (placed.y[box]! < placed.y[best]! ? box : best),
-    graph.drawn[0]!,
+    candidates[0]!,
   )
-  return { scale: 1, x: placed.x[top]! - screen / 2, y: -20 }
+  return { scale: 1, x: placed.x[top]! - screen / 2, y: placed.y[top]! - BOX_HEIGHT / 2 - 20 }
 }
 
 /** The camera itself where it shows the box, otherwise one that has it in the middle. */
@@ -149,6 +156,20 @@ function Drawing(props: Props & { camera: Camera; width: number }) {
     <path class="far" d={farPath(visible, placed, widths)} />
   ) : (
     <>
+      <defs>
+        <marker
+          id="arrow"
+          viewBox="0 0 8 8"
+          refX={8}
+          refY={4}
+          markerWidth={7}
+          markerHeight={7}
+          orient="auto"
+          markerUnits="userSpaceOnUse"
+        >
+          <path d="M0 0L8 4L0 8z" />
+        </marker>
+      </defs>
       {edges.map((edge) => (
         <EdgeLine
           key={`${edge.from} ${edge.to} ${edge.value}`}
@@ -261,14 +282,13 @@ function EdgeLine({ edge, graph, placed, route, hasText }: EdgeProps) {
       ? [bends[0]!, bends[1]!]
       : [x1 + (x2 - x1) * Math.min(0.5, LABEL_DROP / (y2 - y1)), y1 + Math.min((y2 - y1) / 2, LABEL_DROP)]
   const isLeft = bends.length > 0 ? textX < x1 - 1 : x2 > x1 + LABEL_DROP
-  // Types are `float32 [1, 3, 8, 8]`; an edge shows the shape alone.
-  const shape = /\[(.*?)\]/.exec(graph.columns.types[edge.value] ?? '')?.[1]
+  const shape = shapeOfType(graph.columns.types[edge.value] ?? '')
   return (
     <g class="edge">
-      <path d={linePath([x1, y1, ...bends, x2, y2])} />
+      <path d={linePath([x1, y1, ...bends, x2, y2])} marker-end="url(#arrow)" />
       {shape !== undefined && hasText && (
         <text x={textX + (isLeft ? -4 : 4)} y={textY + 4} text-anchor={isLeft ? 'end' : 'start'}>
-          {shape.replaceAll(', ', '×')}
+          {shape}
         </text>
       )}
     </g>
@@ -286,50 +306,74 @@ function linePath(points: readonly number[]): string {
   return path
 }
 
+/** Pixels of a line of text in a box. */
+const LINE_HEIGHT = 15
+
 interface BoxProps extends Props {
   box: number
   boxWidth: number
   hasText: boolean
 }
 
-function Box({ graph, placed, selected, findings, onSelect, box, boxWidth, hasText }: BoxProps) {
+function Box({ graph, placed, selected, findings, marks, onSelect, box, boxWidth, hasText }: BoxProps) {
   const kind = graph.kindOf(box)
+  const mark = marks?.get(box)
   const here = findings.filter(({ node }) => node === box && kind === 'node')
   const isError = here.some(({ severity }) => severity === 'error')
   const name = kind === 'node' ? graph.columns.names[box] : kind
-  const label = `${graph.labelOf(box)}${name ? ` ${name}` : ''}${here.length > 0 ? `, ${here.length} findings` : ''}`
+  const { title, lines } = boxTexts(graph, box)
+  const top = (BOX_HEIGHT - LINE_HEIGHT * (1 + lines.length)) / 2 + 12
+  const findingsText = here.length > 0 ? `, ${here.length} findings` : ''
+  const label = `${graph.labelOf(box)}${name ? ` ${name}` : ''}${mark ? `, ${mark}` : ''}${findingsText}`
+  const place = `translate(${placed.x[box]! - boxWidth / 2} ${placed.y[box]! - BOX_HEIGHT / 2})`
   return (
-    <g
-      class={`box ${kind}`}
-      role="button"
-      tabindex={0}
-      aria-label={label}
-      aria-pressed={box === selected}
-      data-box={box}
-      transform={`translate(${placed.x[box]! - boxWidth / 2} ${placed.y[box]! - BOX_HEIGHT / 2})`}
-      onClick={() => onSelect(box)}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter' || event.key === ' ') {
-          event.preventDefault()
-          onSelect(box)
-        }
-      }}
-    >
-      <title>{label}</title>
-      <rect width={boxWidth} height={BOX_HEIGHT} rx={6} />
-      {hasText && (
-        <text x={boxWidth / 2} y={21}>
-          {shortened(graph.labelOf(box))}
-        </text>
-      )}
-      {here.length > 0 && (
-        <g class={`finding ${isError ? 'error' : 'warning'}`}>
-          <circle cx={boxWidth - 2} cy={2} r={8} />
-          <text x={boxWidth - 2} y={6}>
-            {isError ? '!' : '?'}
+    <>
+      <g
+        class={`box ${kind} ${kind === 'node' ? operatorKind(graph.columns.operators[box]!) : ''}`}
+        role="button"
+        tabindex={0}
+        aria-label={label}
+        aria-pressed={box === selected}
+        data-box={box}
+        data-mark={mark}
+        transform={place}
+        onClick={() => onSelect(box)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter' || event.key === ' ') {
+            event.preventDefault()
+            onSelect(box)
+          }
+        }}
+      >
+        <title>{label}</title>
+        <rect width={boxWidth} height={BOX_HEIGHT} rx={6} />
+        {kind === 'node' && (
+          <path class="stripe" d={`M6 0H3Q0 0 0 3V${BOX_HEIGHT - 3}Q0 ${BOX_HEIGHT} 3 ${BOX_HEIGHT}H6z`} />
+        )}
+        {hasText && (
+          <text x={boxWidth / 2} y={top} class="title">
+            {title}
           </text>
+        )}
+        {here.length > 0 && (
+          <g class={`finding ${isError ? 'error' : 'warning'}`}>
+            <circle cx={boxWidth - 2} cy={2} r={8} />
+            <text x={boxWidth - 2} y={6}>
+              {isError ? '!' : '?'}
+            </text>
+          </g>
+        )}
+      </g>
+      {hasText && (
+        // Beside the button: its name is short, and these are in the side column once it is chosen.
+        <g class="lines" aria-hidden="true" data-lines={box} transform={place}>
+          {lines.map((line, at) => (
+            <text key={at} x={boxWidth / 2} y={top + LINE_HEIGHT * (at + 1)}>
+              {line}
+            </text>
+          ))}
         </g>
       )}
-    </g>
+    </>
   )
 }

@@ -1,6 +1,6 @@
 /** The graphs of a model: a drawing, a list of the nodes, and the chosen node with its attributes and values. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { GraphColumns, GraphEntry, NodeFacts, PlacedFinding } from '../../protocol.js'
+import type { FileSummary, GraphColumns, GraphEntry, NodeFacts, PlacedFinding } from '../../protocol.js'
 import { ask } from '../api.js'
 import { Awaited, Facts, TextField } from '../parts/parts.js'
 import { useLoad } from '../parts/use_load.js'
@@ -83,6 +83,7 @@ function GraphView({ file, index, graph, first }: ViewProps & { first: number | 
   return (
     <div class="graph-page">
       <section aria-label="Drawing">
+        <FindNode graph={graph} onSelect={setSelected} />
         <Awaited loaded={placed}>
           {(found) => (
             <GraphDrawing
@@ -95,9 +96,9 @@ function GraphView({ file, index, graph, first }: ViewProps & { first: number | 
           )}
         </Awaited>
       </section>
-      <section aria-label="Chosen node" class="chosen">
+      <section aria-label={selected === undefined ? 'Model' : 'Chosen node'} class="chosen">
         {selected === undefined ? (
-          <p class="quiet">Choose a box, or a node of the list.</p>
+          <WholeModel file={file} />
         ) : (
           <ChosenBox
             file={file}
@@ -117,6 +118,68 @@ function GraphView({ file, index, graph, first }: ViewProps & { first: number | 
   )
 }
 
+/** Goes to one node after the other whose operator or name contains a text. */
+function FindNode({ graph, onSelect }: { graph: BoxGraph; onSelect: (box: number) => void }) {
+  const [text, setText] = useState('')
+  const [at, setAt] = useState(-1)
+  const rows = useMemo(() => (text === '' ? [] : matchingNodes(graph, text)), [graph, text])
+  const next = (): void => {
+    if (rows.length === 0) return
+    const to = (at + 1) % rows.length
+    setAt(to)
+    onSelect(rows[to]!)
+  }
+  return (
+    <div class="fields">
+      <TextField
+        label="Find a node (press /, then Enter)"
+        value={text}
+        width={28}
+        onChange={(wanted) => {
+          setText(wanted)
+          setAt(-1)
+        }}
+        isEager
+        isSearch
+        onEnter={next}
+      />
+      <p class="quiet" role="status">
+        {text !== '' && `${at < 0 ? '' : `${countText(at + 1)} of `}${countText(rows.length)} found`}
+      </p>
+    </div>
+  )
+}
+
+function matchingNodes({ columns: { names, operators } }: BoxGraph, filter: string): number[] {
+  const matches = nameFilter(filter)
+  return [...operators.keys()].filter((node) => matches(operators[node]!) || matches(names[node]!))
+}
+
+/** What the model says of itself, until a box is chosen. */
+function WholeModel({ file }: { file: number }) {
+  const summary = useLoad(`summary ${file}`, (signal) => ask<FileSummary>('summary', { file }, signal))
+  return (
+    <>
+      <h2>Model</h2>
+      <Awaited loaded={summary}>
+        {({ facts, operators }) => {
+          const isEnd = ([name]: readonly [string, string]): boolean => name === 'input' || name === 'output'
+          return (
+            <>
+              <Facts facts={facts.filter(isEnd)} />
+              <h3>Operators</h3>
+              <Facts facts={operators.map(([name, count]) => [name, countText(count)] as const)} />
+              <h3>Metadata</h3>
+              <Facts facts={facts.filter((fact) => !isEnd(fact))} />
+            </>
+          )
+        }}
+      </Awaited>
+      <p class="quiet">Choose a box, or a node of the list.</p>
+    </>
+  )
+}
+
 function NodeList({
   graph,
   selected,
@@ -128,10 +191,7 @@ function NodeList({
 }) {
   const [filter, setFilter] = useState('')
   const { names, operators } = graph.columns
-  const rows = useMemo(() => {
-    const matches = nameFilter(filter)
-    return [...operators.keys()].filter((node) => matches(operators[node]!) || matches(names[node]!))
-  }, [graph, filter])
+  const rows = useMemo(() => matchingNodes(graph, filter), [graph, filter])
   return (
     <section aria-label="Nodes">
       <h2>Nodes</h2>

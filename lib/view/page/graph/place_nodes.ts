@@ -22,7 +22,7 @@ export interface PlacedNodes {
   readonly routes?: readonly Float64Array[]
 }
 
-export const BOX_HEIGHT = 34
+export const BOX_HEIGHT = 54
 const ROW_GAP = 36
 const COLUMN_GAP = 24
 /** Most nodes for dagre. */

@@ -3,11 +3,11 @@ import { useMemo, useState } from 'preact/hooks'
 import type { FileEntry, FileSummary } from '../../protocol.js'
 import { ask } from '../api.js'
 import { Awaited, Facts, TextField } from '../parts/parts.js'
-import { type TensorTable, useTensors } from '../parts/tensors.js'
+import { matchingRows, type TensorTable, useTensors } from '../parts/tensors.js'
 import { useLoad } from '../parts/use_load.js'
-import { bytesText, countText, nameFilter } from '../text.js'
+import { bytesText, countText } from '../text.js'
 import { TensorList } from './tensor_list.js'
-import { Treemap } from './treemap.js'
+import { saysSomething, Treemap } from './treemap.js'
 
 export function Overview({ file, entry, query }: { file: number; entry: FileEntry; query: URLSearchParams }) {
   const { table, error } = useTensors(file)
@@ -21,7 +21,26 @@ export function Overview({ file, entry, query }: { file: number; entry: FileEntr
           {error}
         </p>
       )}
-      {table && table.total > 0 && (
+      {table && (
+        <section aria-label="Tensors">
+          <h2>Tensors</h2>
+          <div class="fields">
+            <TextField
+              label="Search names (press /)"
+              value={filter}
+              onChange={setFilter}
+              width={28}
+              isEager
+              isSearch
+            />
+            <p class="quiet" role="status">
+              {statusText(table, matching!.length, filter)}
+            </p>
+          </div>
+          <TensorList file={file} table={table} rows={matching!} />
+        </section>
+      )}
+      {table && saysSomething(table) && (
         <section aria-label="Sizes">
           <h2>Sizes</h2>
           <Treemap
@@ -31,27 +50,8 @@ export function Overview({ file, entry, query }: { file: number; entry: FileEntr
           />
         </section>
       )}
-      {table && (
-        <section aria-label="Tensors">
-          <h2>Tensors</h2>
-          <div class="fields">
-            <TextField label="Search names" value={filter} onChange={setFilter} width={28} isEager />
-            <p class="quiet" role="status">
-              {statusText(table, matching!.length, filter)}
-            </p>
-          </div>
-          <TensorList file={file} table={table} rows={matching!} />
-        </section>
-      )}
     </>
   )
-}
-
-function matchingRows({ name }: TensorTable, filter: string): readonly number[] {
-  const matches = nameFilter(filter)
-  const rows: number[] = []
-  for (let at = 0; at < name.length; at++) if (matches(name[at]!)) rows.push(at)
-  return rows
 }
 
 function statusText({ total, name }: TensorTable, matching: number, filter: string): string {

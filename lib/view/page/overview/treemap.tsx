@@ -19,9 +19,17 @@ interface Branch {
   readonly children?: readonly Branch[]
 }
 
-const HEIGHT = 320
+const HEIGHT = 120
 /** Boxes of one drawing; the smallest are left out. */
 const MAX_BOXES = 300
+
+/** Fewer tensors are seen at once in the table. */
+const LEAST_TENSORS = 4
+
+/** Whether boxes show what the table does not. */
+export function saysSomething({ byteLength }: TensorTable): boolean {
+  return byteLength.filter((bytes) => (bytes ?? 0) > 0).length >= LEAST_TENSORS
+}
 
 export function Treemap(props: { file: number; table: TensorTable; onPrefix: (prefix: string) => void }) {
   const { file, table, onPrefix } = props
@@ -148,9 +156,11 @@ function branchOf({ name, byteLength }: TensorTable, prefix: string): Branch {
     if (!each.startsWith(prefix)) continue
     const rest = each.slice(prefix.length)
     const end = rest.search(SEPARATORS)
-    const label = end < 0 ? rest : rest.slice(0, end + 1)
-    const key = end < 0 ? `${prefix}${rest}#${index}` : `${prefix}${label}`
-    const part = parts.get(key) ?? { bytes: 0, tensors: 0, index: end < 0 ? index : -1, label }
+    const own = end < 0 ? rest : rest.slice(0, end + 1)
+    const key = end < 0 ? `${prefix}${rest}#${index}` : `${prefix}${own}`
+    const part = parts.get(key) ?? {
+      ...{ bytes: 0, tensors: 0, index: end < 0 ? index : -1, label: labelOf(prefix, own) },
+    }
     part.bytes += byteLength[index] ?? 0
     part.tensors++
     parts.set(key, part)
@@ -163,6 +173,13 @@ function branchOf({ name, byteLength }: TensorTable, prefix: string): Branch {
   if (children.length === 1 && only!.index < 0)
     return branchOf({ name, byteLength } as TensorTable, only!.prefix)
   return { label: prefix, prefix, index: -1, bytes, tensors, children }
+}
+
+/** A number alone says nothing: `0.` in `layers.` is `layers.0`. */
+function labelOf(prefix: string, own: string): string {
+  const text = own.replace(/[./:]$/, '')
+  if (!/^\d+$/.test(text)) return text || own
+  return `${/([^./:]*[./:])$/.exec(prefix)?.[1] ?? ''}${text}`
 }
 
 /** `layers.0.` is `layers.` and `layers.0.`. */

@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { TensorColumns } from '../../protocol.js'
 import { ask } from '../api.js'
+import { nameFilter } from '../text.js'
 
 /** The first answer is small, for a first look without delay. */
 const FIRST = 500
@@ -36,6 +37,14 @@ export function useTensors(file: number): {
     return () => controller.abort()
   }, [file])
   return state.file === file ? state : { table: loaded.get(file) }
+}
+
+/** Indices of the tensors whose name fits a filter. */
+export function matchingRows({ name }: TensorTable, filter: string): readonly number[] {
+  const matches = nameFilter(filter)
+  const rows: number[] = []
+  for (let at = 0; at < name.length; at++) if (matches(name[at]!)) rows.push(at)
+  return rows
 }
 
 async function loadRest(

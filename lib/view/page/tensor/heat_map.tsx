@@ -7,11 +7,12 @@ import { MARK, POOLS, type Pool, type WindowAnswer } from '../../protocol.js'
 import { ask, askTile, type Query, type Tile } from '../api.js'
 import {
   isLight,
-  MARK_COLOURS,
+  markColours,
   PALETTES,
   type Palette,
   paletteBytes,
   paletteColour,
+  shareOf,
   stepOf,
 } from '../colours.js'
 import { Choice } from '../parts/parts.js'
@@ -53,7 +54,7 @@ export function HeatMap(props: Props) {
   const frame = useRef<HTMLDivElement>(null)
   const width = useWidth(frame)
   const [chosen, setPool] = useState<Pool>('mean')
-  const [palette, setPalette] = useState<Palette>('viridis')
+  const [chosenPalette, setPalette] = useState<Palette>()
   const [pointed, setPointed] = useState<Cell>()
   const pool = props.pool ?? (isSparse ? 'max' : chosen)
   const height = Math.min(HEIGHT, Math.max(48, 24 * (view.rows[1] - view.rows[0])))
@@ -67,6 +68,11 @@ export function HeatMap(props: Props) {
   }
   const key = width === 0 ? undefined : JSON.stringify([path, asked])
   const tile = useLoad(key, async (signal) => ({ ...(await askTile(path, asked, signal)), view }))
+  // Once values of both signs were seen, a part with one of them keeps its colours.
+  const isSigned = useRef(false)
+  const { low, high } = tile.value ?? {}
+  isSigned.current ||= (low ?? 0) < 0 && (high ?? 0) > 0
+  const palette = chosenPalette ?? (isSigned.current ? 'diverging' : 'viridis')
   const block = path === 'tile' && pointed && tile.value ? blockAt(pointed, tile.value, extents) : undefined
   const valuesQuery = { ...query, ...block }
   const values = useLoad(block && JSON.stringify(valuesQuery), (signal) =>
@@ -315,38 +321,33 @@ function draw(canvas: HTMLCanvasElement, tile: Tile, palette: Palette, isSparse:
   for (const [at, value] of tile.values.entries()) {
     const [row, column] = [Math.floor(at / tile.cellColumns), at % tile.cellColumns]
     context.fillStyle =
-      tile.marks[at]! & MARK.empty || isLight(palette, shareOf(tile, value)) ? '#000' : '#fff'
+      tile.marks[at]! & MARK.empty || isLight(palette, shareOf(palette, tile.low, tile.high, value))
+        ? '#000'
+        : '#fff'
     const text = tile.marks[at]! & MARK.empty ? markText(tile.marks[at]!) : digitsText(value, 4)
     context.fillText(text, (column + 0.5) * cell.width, (row + 0.5) * cell.height, cell.width - 4 * scale)
   }
 }
 
-function shareOf({ low, high }: Tile, value: number): number {
-  return low === null || high === null || high === low ? 0.5 : (value - low) / (high - low)
-}
-
 function imageOf(tile: Tile, palette: Palette, isSparse: boolean): ImageData {
-  const { cellRows, cellColumns, values, marks } = tile
+  const { cellRows, cellColumns, values, marks, low, high } = tile
   const image = new ImageData(cellColumns, cellRows)
   const table = paletteBytes(palette)
   for (let cell = 0; cell < values.length; cell++) {
-    const step = 3 * stepOf(shareOf(tile, values[cell]!))
+    const step = 3 * stepOf(shareOf(palette, low, high, values[cell]!))
     const mark = marks[cell]!
     // Cells without entries stay transparent.
     if (isSparse && mark & MARK.empty) continue
-    const colour = mark & ~MARK.empty ? markColour(mark) : [table[step]!, table[step + 1]!, table[step + 2]!]
+    const colour =
+      mark & ~MARK.empty ? markColour(palette, mark) : [table[step]!, table[step + 1]!, table[step + 2]!]
     image.data.set([...colour, 255], 4 * cell)
   }
   return image
 }
 
-function markColour(mark: number): number[] {
-  const colour =
-    mark & MARK.nan
-      ? MARK_COLOURS.nan
-      : mark & MARK.infinity
-        ? MARK_COLOURS.infinity
-        : MARK_COLOURS.negativeInfinity
+function markColour(palette: Palette, mark: number): number[] {
+  const { nan, infinity, negativeInfinity } = markColours(palette)
+  const colour = mark & MARK.nan ? nan : mark & MARK.infinity ? infinity : negativeInfinity
   return [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
 }
 
@@ -432,15 +433,15 @@ function Legend({ tile, palette, isSparse }: { tile: Loaded<Tile>; palette: Pale
   if (!value) return <p class="quiet">Reading…</p>
   const { low, high, rowsPerCell, columnsPerCell, rowStep, columnStep } = value
   const sampling = rowStep * columnStep
+  const { nan, infinity, negativeInfinity } = markColours(palette)
+  const colourAt = (share: number): string =>
+    paletteColour(palette, shareOf(palette, low, high, (low ?? 0) + share * ((high ?? 0) - (low ?? 0))))
   return (
     <p class="legend" data-testid="legend">
       <span data-testid="low">{numberText(low)}</span>
       <span class="gradient" aria-hidden="true">
         {Array.from({ length: STEPS }, (_, step) => (
-          <i
-            key={paletteColour(palette, step / (STEPS - 1))}
-            style={{ background: paletteColour(palette, step / (STEPS - 1)) }}
-          />
+          <i key={step} style={{ background: colourAt(step / (STEPS - 1)) }} />
         ))}
       </span>
       <span data-testid="high">
@@ -449,9 +450,9 @@ function Legend({ tile, palette, isSparse }: { tile: Loaded<Tile>; palette: Pale
       </span>
       {!isSparse &&
         Object.entries({
-          NaN: MARK_COLOURS.nan,
-          '+∞': MARK_COLOURS.infinity,
-          '−∞': MARK_COLOURS.negativeInfinity,
+          NaN: nan,
+          '+∞': infinity,
+          '−∞': negativeInfinity,
         }).map(([name, background]) => (
           <span key={name}>
             <i class="swatch" style={{ background }} /> {name}

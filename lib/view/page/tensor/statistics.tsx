@@ -61,6 +61,8 @@ const WIDTH = 640
 const HEIGHT = 180
 const BOTTOM = 22
 const LEFT = 58
+/** Half of the last label. */
+const RIGHT = 20
 
 const SCALES = ['linear', 'logarithmic'] as const
 
@@ -68,7 +70,7 @@ function Histogram({ histogram }: { histogram: Bins }) {
   const [scale, setScale] = useState<(typeof SCALES)[number]>('linear')
   const { start, width, counts } = histogram
   const most = counts.reduce((one, other) => Math.max(one, other), 0)
-  const x = scaleLinear([start, start + width * counts.length], [LEFT, WIDTH - 8])
+  const x = scaleLinear([start, start + width * counts.length], [LEFT, WIDTH - RIGHT])
   const y = (scale === 'linear' ? scaleLinear() : scaleSymlog()).domain([0, most]).range([HEIGHT - BOTTOM, 8])
   const ticks =
     scale === 'linear' ? scaleLinear([0, most], [0, 1]).ticks(4).filter(Number.isInteger) : powersUpTo(most)
@@ -79,7 +81,7 @@ function Histogram({ histogram }: { histogram: Bins }) {
       <svg class="histogram" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={text}>
         {ticks.map((tick) => (
           <g key={tick} class="tick">
-            <line x1={LEFT} x2={WIDTH - 8} y1={y(tick)} y2={y(tick)} />
+            <line x1={LEFT} x2={WIDTH - RIGHT} y1={y(tick)} y2={y(tick)} />
             <text x={LEFT - 6} y={y(tick) + 4} text-anchor="end">
               {shortCount(tick)}
             </text>
@@ -103,7 +105,7 @@ function Histogram({ histogram }: { histogram: Bins }) {
         })}
         {x.ticks(5).map((tick) => (
           <text key={tick} x={x(tick)} y={HEIGHT - 6} text-anchor="middle">
-            {digitsText(tick, 3)}
+            {Math.abs(tick) >= 1e4 && Math.abs(tick) < 1e12 ? shortCount(tick) : digitsText(tick, 3)}
           </text>
         ))}
       </svg>
@@ -119,7 +121,8 @@ function powersUpTo(most: number): number[] {
 }
 
 function shortCount(count: number): string {
-  if (count >= 1e9) return `${count / 1e9}G`
-  if (count >= 1e6) return `${count / 1e6}M`
-  return count >= 1e4 ? `${count / 1e3}k` : String(count)
+  const size = Math.abs(count)
+  if (size >= 1e9) return `${count / 1e9}G`
+  if (size >= 1e6) return `${count / 1e6}M`
+  return size >= 1e4 ? `${count / 1e3}k` : String(count)
 }

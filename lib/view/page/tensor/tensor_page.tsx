@@ -3,21 +3,35 @@ import { useState } from 'preact/hooks'
 import { MEANINGS, type Meaning, type TensorFacts } from '../../protocol.js'
 import { ask } from '../api.js'
 import { Awaited, Choice, Facts } from '../parts/parts.js'
+import { useTensors } from '../parts/tensors.js'
 import { useLoad } from '../parts/use_load.js'
 import { hrefOf } from '../route.js'
 import { bytesText, countText, numberText, shapeText } from '../text.js'
 import { AxisFields, firstPlane, type PlaneChoice, planeExtents } from './axes.js'
 import { HeatMap, wholeView } from './heat_map.js'
+import { Neighbours, TensorNames } from './neighbours.js'
 import { Statistics } from './statistics.js'
 import { ValuesTable } from './values_table.js'
 
-export function TensorPage({ file, tensor }: { file: number; tensor: number }) {
+/** @param total - tensors of the file */
+export function TensorPage({ file, tensor, total }: { file: number; tensor: number; total: number }) {
   const key = `${file} ${tensor}`
   const facts = useLoad(key, (signal) => ask<TensorFacts>('tensor', { file, tensor }, signal))
-  return (
+  const { table } = useTensors(file)
+  const one = (
     <Awaited loaded={facts}>
       {(found) => (found.index === tensor ? <TensorView key={key} file={file} facts={found} /> : null)}
     </Awaited>
+  )
+  if (total < 2) return one
+  return (
+    <>
+      <Neighbours file={file} tensor={tensor} table={table} total={total} />
+      <div class="tensor-page">
+        <TensorNames file={file} tensor={tensor} table={table} />
+        <div>{one}</div>
+      </div>
+    </>
   )
 }
 

@@ -11,6 +11,9 @@ import type { View } from './heat_map.js'
 const ROWS = 16
 const COLUMNS = 10
 const SHOWN = ['values', 'bits', 'offsets'] as const
+/** Of quantized blocks: a value is `scale × code + minimum`. */
+const SHOWN_OF_BLOCKS = ['values', 'codes', 'scales', 'minimums'] as const
+type Shown = (typeof SHOWN | typeof SHOWN_OF_BLOCKS)[number]
 
 interface Props {
   query: Query
@@ -21,7 +24,7 @@ interface Props {
 }
 
 export function ValuesTable({ query, extents, view, plane }: Props) {
-  const [shown, setShown] = useState<(typeof SHOWN)[number]>('values')
+  const [shown, setShown] = useState<Shown>('values')
   const [moved, setMoved] = useState({ view, row: 0, column: 0 })
   const by = moved.view === view ? moved : { row: 0, column: 0 }
   const start = { row: view.rows[0] + by.row, column: view.columns[0] + by.column }
@@ -36,7 +39,12 @@ export function ValuesTable({ query, extents, view, plane }: Props) {
   return (
     <div class="values">
       <div class="fields">
-        <Choice label="Table shows" value={shown} names={SHOWN} onChange={setShown} />
+        <Choice<Shown>
+          label="Table shows"
+          value={shown}
+          names={found.value?.blocks ? SHOWN_OF_BLOCKS : SHOWN}
+          onChange={setShown}
+        />
         <span class="buttons">
           <button type="button" disabled={rows[0] === 0} onClick={() => move(-ROWS, 0)}>
             Up
@@ -57,13 +65,18 @@ export function ValuesTable({ query, extents, view, plane }: Props) {
   )
 }
 
-function Table(props: { answer: WindowAnswer; shown: (typeof SHOWN)[number]; plane: PlaneChoice }) {
+function Table(props: { answer: WindowAnswer; shown: Shown; plane: PlaneChoice }) {
   const { answer, shown, plane } = props
-  const { rows, columns, values, codes, offsets } = answer
+  const { rows, columns, values, codes, offsets, blocks } = answer
   const width = columns[1] - columns[0]
   const textAt = (at: number): string => {
     if (shown === 'bits') return codes?.[at] ?? '–'
-    return shown === 'offsets' ? String(offsets?.[at] ?? '–') : numberText(values[at]!)
+    if (shown === 'offsets') return String(offsets?.[at] ?? '–')
+    return numberText(shown === 'values' ? values[at]! : (blocks?.[shown][at] ?? null))
+  }
+  const moreOf = (at: number): string => {
+    if (blocks) return `: ${blocks.scales[at]} × ${blocks.codes[at]} + ${blocks.minimums[at]}`
+    return codes ? `, bits 0x${codes[at]}, offset ${offsets?.[at]}` : ''
   }
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="Table of values">
@@ -84,9 +97,8 @@ function Table(props: { answer: WindowAnswer; shown: (typeof SHOWN)[number]; pla
               <th scope="row">{row}</th>
               {range(columns).map((column) => {
                 const at = (row - rows[0]) * width + column - columns[0]
-                const more = codes ? `, bits 0x${codes[at]}, offset ${offsets?.[at]}` : ''
                 return (
-                  <td key={column} title={indexText(plane, row, column) + more}>
+                  <td key={column} title={indexText(plane, row, column) + moreOf(at)}>
                     {textAt(at)}
                   </td>
                 )
