@@ -93,30 +93,45 @@ export class NodeNames {
   readonly used = new NumberLists()
   /** For each node the names of its outputs; no empty ones. */
   readonly made = new NumberLists()
-  /** Operators and domains that some node has. */
+  /** How many of the used names are inputs of the node itself, which come first. */
+  readonly inputCounts = new NumberList(Uint32Array)
+  /** Operators and domains that some node has, and those of each node; domains as the file has them. */
   readonly operators = new NameTable()
   readonly domains = new NameTable()
+  readonly operatorOf = new NumberList(Uint32Array)
+  readonly domainOf = new NumberList(Uint32Array)
   /** Indices of the nodes with attributes, and of those with several outputs. */
   readonly withAttributes = new NumberList(Uint32Array)
   readonly withOutputs = new NumberList(Uint32Array)
+  /** Indices of the nodes that omit an input or an output. */
+  readonly withOmitted = new Set<number>()
   /** Whether a node has a subgraph. */
   hasSubgraphs = false
 
   constructor(nodes: Iterable<Node>) {
     const { table, used, made, operators, domains } = this
-    let outputs = 0
-    const visit: TextVisit = (bytes, start, end, field) => {
-      if (field === OP_TYPE) operators.numberOf(bytes, start, end)
-      else if (field === DOMAIN) domains.numberOf(bytes, start, end)
-      else if (field === OUTPUT) {
-        outputs += 1
-        if (end > start) made.push(table.numberOf(bytes, start, end))
-      } else if (end > start) used.push(table.numberOf(bytes, start, end))
-    }
     let index = 0
+    let [inputs, outputs, operator, domain] = [0, 0, 0, 0]
+    const visit: TextVisit = (bytes, start, end, field) => {
+      if (field === OP_TYPE) operator = operators.numberOf(bytes, start, end)
+      else if (field === DOMAIN) domain = domains.numberOf(bytes, start, end)
+      else {
+        if (field === OUTPUT) outputs += 1
+        if (end === start) this.withOmitted.add(index)
+        else if (field === OUTPUT) made.push(table.numberOf(bytes, start, end))
+        else {
+          inputs += 1
+          used.push(table.numberOf(bytes, start, end))
+        }
+      }
+    }
+    const [noOperator, noDomain] = [operators.numberOfText(''), domains.numberOfText('')]
     for (const node of nodes) {
-      outputs = 0
+      ;[inputs, outputs, operator, domain] = [0, 0, noOperator, noDomain]
       const seen = node.message.eachText(OPERATOR_AND_NAMES, visit)
+      this.inputCounts.push(inputs)
+      this.operatorOf.push(operator)
+      this.domainOf.push(domain)
       if (outputs > 1) this.withOutputs.push(index)
       if ((seen & ATTRIBUTE) !== 0) this.#addAttributes(node, index)
       used.endList()

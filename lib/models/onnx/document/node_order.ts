@@ -61,8 +61,8 @@ function sortedBy({ table, used, made }: NodeNames, count: number): readonly num
 }
 
 /** The nodes in topological order. @throws TileworkError as `sortedNodes` */
-export function orderedNodes(nodes: readonly Node[], names?: NodeNames): readonly Node[] {
-  return sortedNodes(nodes, names).map((index) => nodes[index]!)
+export function orderedNodes(nodes: readonly Node[]): readonly Node[] {
+  return sortedNodes(nodes).map((index) => nodes[index]!)
 }
 
 /** A binary min-heap of indices. */

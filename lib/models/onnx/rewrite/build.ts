@@ -1,12 +1,14 @@
 /** Builds the graphs of a model for rewriting: every name that a node uses becomes the value that it means there. */
 
+import type { NameTable } from '../../../formats/onnx/name_table.js'
 import { INITIALIZER_LISTS } from '../../../formats/onnx/schema.js'
 import { tensorOfField } from '../../../formats/onnx/tensor/from_message.js'
-import { hasSubgraphs, nodeNamesOf } from '../document/node_names.js'
-import { orderedNodes } from '../document/node_order.js'
-import type { Graph } from '../document/types.js'
+import type { Tensor } from '../../../tensor/tensor.js'
+import { standardDomain } from '../document/node.js'
+import { hasSubgraphs, type NodeNames, nodeNamesOf } from '../document/node_names.js'
+import { sortedNodes } from '../document/node_order.js'
+import type { Graph, Node } from '../document/types.js'
 import { annotatedNames, valuesWithAnnotations } from '../edit/graph_passes.js'
-import { textsOf } from '../infer/node_view.js'
 import { type RewriteContext, RewriteGraph, RewriteNode, RewriteValue } from './rewrite_graph.js'
 
 /** A model as graphs of values. */
@@ -19,7 +21,11 @@ export interface Built {
 
 const NO_SUBGRAPHS: readonly Graph[] = []
 
-type Scope = ReadonlyMap<string, RewriteValue>
+/** The values that a graph defines, by the number of their name. */
+interface Scope {
+  readonly names: NodeNames
+  readonly values: (RewriteValue | undefined)[]
+}
 
 /**
  * @returns undefined for a model in which a graph defines a name twice
@@ -35,8 +41,8 @@ class Builder {
   readonly repeated = new Set<string>()
   readonly #context: RewriteContext
   readonly #defined = new Set<string>()
-  /** Names of the inputs of the nodes of the graph that is being connected. */
-  readonly #inputs = new Map<RewriteNode, readonly string[]>()
+  /** Whether there are subgraphs, so that names may be repeated. */
+  #isNested = false
 
   constructor(context: RewriteContext) {
     this.#context = context
@@ -48,99 +54,136 @@ class Builder {
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const { graph, outer } = next
       this.graphs.push(graph)
-      const scope = this.#define(graph)
-      if (!scope) return false
+      const names = nodeNamesOf(graph.source)
+      const scope = { names, values: new Array<RewriteValue | undefined>(names.table.length) }
+      this.#isNested ||= names.hasSubgraphs
+      const { nodes } = graph.source
+      const order = sortedNodes(nodes, names)
+      if (!this.#defineEnds(graph, scope) || !this.#defineOutputs(graph, scope, order)) return false
       const scopes = [...outer, scope]
-      this.#connect(graph, scopes)
-      const inside = graph.nodes.flatMap(({ subgraphs }) => subgraphs)
+      this.#connect(graph, scopes, order)
+      const inside = names.hasSubgraphs ? graph.nodes.flatMap(({ subgraphs }) => subgraphs) : []
       for (const each of inside.reverse()) waiting.push({ graph: each, outer: scopes })
     }
     return true
   }
 
-  /** @returns the values of a graph by name; undefined where it defines one twice */
-  #define(graph: RewriteGraph): Scope | undefined {
+  /** @returns false where the graph defines the name twice */
+  #add({ values }: Scope, number: number, value: RewriteValue): boolean {
+    if (values[number]) return false
+    values[number] = value
+    if (!this.#isNested) return true
+    const { name } = value
+    if (this.#defined.has(name)) this.repeated.add(name)
+    this.#defined.add(name)
+    return true
+  }
+
+  /** Inputs and initializers. */
+  #defineEnds(graph: RewriteGraph, scope: Scope): boolean {
     const { source } = graph
-    const scope = new Map<string, RewriteValue>()
-    const add = (value: RewriteValue): boolean => {
-      const { name } = value
-      if (scope.has(name)) return false
-      if (this.#defined.has(name)) this.repeated.add(name)
-      this.#defined.add(name)
-      scope.set(name, value)
-      return true
-    }
+    const { table: names } = scope.names
     const { inputNames } = source
     for (const { name } of source.inputs) {
-      const value = new RewriteValue(this.#context, graph, name, { isOriginal: true })
+      const number = names.numberOfText(name)
+      const value = new RewriteValue(this.#context, graph, { names, number })
       value.isInput = true
-      if (!add(value)) return undefined
+      if (!this.#add(scope, number, value)) return false
       graph.inputs.push(value)
     }
     for (const { name, field } of INITIALIZER_LISTS.flatMap((list) => source.initializerFields(list))) {
       if (inputNames.has(name)) continue
-      const value = new RewriteValue(this.#context, graph, name, {
-        isOriginal: true,
-        tensor: () => tensorOfField(field),
-      })
-      if (!add(value)) return undefined
+      const number = names.numberOfText(name)
+      const tensor = (): Tensor => tensorOfField(field)
+      const value = new RewriteValue(this.#context, graph, { names, number, tensor })
+      if (!this.#add(scope, number, value)) return false
       graph.constants.add(value)
-    }
-    return this.#defineOutputs(graph, add) ? scope : undefined
-  }
-
-  #defineOutputs(graph: RewriteGraph, add: (value: RewriteValue) => boolean): boolean {
-    const nodes: RewriteNode[] = []
-    graph.nodes = nodes
-    const names = nodeNamesOf(graph.source)
-    for (const [position, source] of orderedNodes(graph.source.nodes, names).entries()) {
-      const texts = textsOf(source)
-      const subgraphs = names.hasSubgraphs && hasSubgraphs(source) ? source.subgraphs : NO_SUBGRAPHS
-      const node = new RewriteNode(this.#context, graph, { ...texts, source, subgraphs }, position)
-      nodes.push(node)
-      this.#inputs.set(node, texts.inputs)
-      node.setOutputs(
-        texts.outputs.map((name) =>
-          name === '' ? undefined : new RewriteValue(this.#context, graph, name, { isOriginal: true }),
-        ),
-      )
-      for (const value of node.outputs) {
-        if (value && !add(value)) return false
-        if (value) value.producer = node
-      }
     }
     return true
   }
 
-  #connect(graph: RewriteGraph, scopes: readonly Scope[]): void {
-    const find = (name: string): RewriteValue => {
-      for (let at = scopes.length - 1; at >= 0; at--) {
-        const found = scopes[at]!.get(name)
-        if (found) return found
+  #defineOutputs(graph: RewriteGraph, scope: Scope, order: readonly number[]): boolean {
+    const { names } = scope
+    const { nodes: sources } = graph.source
+    const operators = textsIn(names.operators)
+    const domains = textsIn(names.domains).map(standardDomain)
+    const nodes: RewriteNode[] = []
+    for (const [position, index] of order.entries()) {
+      const source = sources[index]!
+      const parts = {
+        source,
+        opType: operators[names.operatorOf.at(index)]!,
+        domain: domains[names.domainOf.at(index)]!,
+        subgraphs: names.hasSubgraphs && hasSubgraphs(source) ? source.subgraphs : NO_SUBGRAPHS,
       }
-      return this.#unknown(graph, scopes, name)
+      const node = new RewriteNode(this.#context, graph, parts, position)
+      nodes.push(node)
+      node.setOutputs(
+        outputsOf(names, source, index).map((number) =>
+          number < 0 ? undefined : new RewriteValue(this.#context, graph, { names: names.table, number }),
+        ),
+      )
+      for (const [at, number] of outputsOf(names, source, index).entries()) {
+        const value = node.outputs[at]
+        if (value && !this.#add(scope, number, value)) return false
+        if (value) value.producer = node
+      }
     }
-    for (const node of graph.nodes) {
-      node.setInputs(this.#inputs.get(node)!.map((name) => (name === '' ? undefined : find(name))))
+    graph.nodes = nodes
+    return true
+  }
+
+  #connect(graph: RewriteGraph, scopes: readonly Scope[], order: readonly number[]): void {
+    const { names, values } = scopes.at(-1)!
+    const find = (number: number): RewriteValue | undefined =>
+      number < 0 ? undefined : (values[number] ?? this.#outside(graph, scopes, names.table.text(number)))
+    for (const [position, node] of graph.nodes.entries()) {
+      node.setInputs(inputsOf(names, node.source, order[position]!).map(find))
       for (const value of node.inputs) value?.users.add(node)
     }
-    this.#inputs.clear()
     const { source } = graph
-    graph.outputs = source.message.messages('output').map((each) => find(each.text('name')))
+    const named = (name: string): RewriteValue => find(names.table.numberOfText(name))!
+    graph.outputs = source.message.messages('output').map((each) => named(each.text('name')))
     for (const value of graph.outputs) {
       value.isOutput = true
       // An output that is a value of a graph around is not this graph's to change.
       if (value.graph !== graph) value.isPinned = true
     }
     for (const name of [...annotatedNames(source), ...valuesWithAnnotations(source)])
-      find(name).isPinned = true
+      named(name).isPinned = true
   }
 
-  /** A name that nothing defines; `check` reports it. */
-  #unknown(graph: RewriteGraph, scopes: readonly Scope[], name: string): RewriteValue {
-    const value = new RewriteValue(this.#context, graph, name, { isOriginal: true })
+  /** A value of a graph around; a name that nothing defines gets one as well, and `check` reports it. */
+  #outside(graph: RewriteGraph, scopes: readonly Scope[], name: string): RewriteValue {
+    for (let at = scopes.length - 2; at >= 0; at--) {
+      const { names, values } = scopes[at]!
+      const found = values[names.table.find(name)]
+      if (found) return found
+    }
+    const [{ names, values }] = scopes as [Scope]
+    const number = names.table.numberOfText(name)
+    const value = new RewriteValue(this.#context, graph, { names: names.table, number })
     value.isPinned = true
-    ;(scopes[0] as Map<string, RewriteValue>).set(name, value)
+    values[number] = value
     return value
   }
+}
+
+function textsIn(table: NameTable): readonly string[] {
+  return Array.from({ length: table.length }, (_, number) => table.text(number))
+}
+
+/** Numbers of the names of the inputs of a node; -1 for an omitted one. */
+function inputsOf(names: NodeNames, node: Node, index: number): readonly number[] {
+  const { used, table } = names
+  if (names.withOmitted.has(index)) return node.inputs.map((name) => (name === '' ? -1 : table.find(name)))
+  const start = used.start(index)
+  return Array.from({ length: names.inputCounts.at(index) }, (_, at) => used.at(start + at))
+}
+
+function outputsOf(names: NodeNames, node: Node, index: number): readonly number[] {
+  const { made, table } = names
+  if (names.withOmitted.has(index)) return node.outputs.map((name) => (name === '' ? -1 : table.find(name)))
+  const start = made.start(index)
+  return Array.from({ length: made.end(index) - start }, (_, at) => made.at(start + at))
 }

@@ -5,6 +5,7 @@
  * A value belongs to the graph that defines it, and is used by nodes of that graph and of graphs inside.
  */
 import type { Dtype } from '../../../dtype/dtypes.js'
+import type { NameTable } from '../../../formats/onnx/name_table.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { Attribute, AttributeType, Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
@@ -59,6 +60,13 @@ export class RewriteGraph {
   }
 }
 
+/** What a value is made of. */
+interface NewValue {
+  readonly names?: NameTable
+  readonly number?: number
+  readonly tensor?: Tensor | (() => Tensor | undefined)
+}
+
 /** Nodes that use a value, each once: a set for two and more, because most values have one user and a set takes 200 bytes. */
 class Users implements Iterable<RewriteNode> {
   #only: RewriteNode | undefined
@@ -102,9 +110,10 @@ export class RewriteValue {
   graph: RewriteGraph
   /** @internal The graph of the file that defined it; undefined for a new one. */
   readonly source: Graph | undefined
-  /** @internal The name that it had in the file. */
-  readonly sourceName: string
-  name: string
+  /** The name that it had in the file, as a number: few values are asked for theirs. */
+  readonly #names: NameTable | undefined
+  readonly #number: number
+  #name: string | undefined
   /** The node whose output it is. */
   producer: RewriteNode | undefined
   /** @internal Nodes that use it, here and in graphs inside. */
@@ -120,18 +129,30 @@ export class RewriteValue {
   #tensor: Tensor | (() => Tensor | undefined) | undefined
   #known: Known | undefined | 'unread' = 'unread'
 
-  constructor(
-    context: RewriteContext,
-    graph: RewriteGraph,
-    name: string,
-    made: { isOriginal?: boolean; tensor?: Tensor | (() => Tensor | undefined) } = {},
-  ) {
+  /** @param made - `names` and `number`: the name of a value of the file; a new value has none yet */
+  constructor(context: RewriteContext, graph: RewriteGraph, made: NewValue) {
     this.context = context
     this.graph = graph
-    this.name = name
-    this.source = made.isOriginal ? graph.source : undefined
-    this.sourceName = name
+    this.source = made.names && graph.source
+    this.#names = made.names
+    this.#number = made.number ?? -1
+    this.#name = made.names ? undefined : ''
     this.#tensor = made.tensor
+  }
+
+  /** Empty for a new value that has none yet. */
+  get name(): string {
+    this.#name ??= this.sourceName
+    return this.#name
+  }
+
+  set name(name: string) {
+    this.#name = name
+  }
+
+  /** @internal The name that it had in the file. */
+  get sourceName(): string {
+    return this.#names?.text(this.#number) ?? ''
   }
 
   /** Whether it is an initializer that no caller can replace, or a constant that a rule made. */
@@ -230,6 +251,7 @@ export class RewriteNode {
   readonly opType: string
   /** Empty for the operators of ONNX itself. */
   readonly domain: string
+  #values: Map<string, unknown> | undefined
   #inputs: (RewriteValue | undefined)[] = []
   #outputs: (RewriteValue | undefined)[] = []
   /** @internal Graphs in its attributes. */
@@ -344,8 +366,15 @@ export class RewriteNode {
     return value instanceof Uint8Array ? Buffer.from(value).toString() : (value as string | undefined)
   }
 
-  /** Undefined for an attribute of another type, as damaged files have it. */
+  /** Undefined for an attribute of another type, as damaged files have it. Rules ask for the same ones again and again. */
   #value(name: string, type: AttributeType): unknown {
+    this.#values ??= new Map()
+    const key = `${type} ${name}`
+    if (!this.#values.has(key)) this.#values.set(key, this.#readValue(name, type))
+    return this.#values.get(key)
+  }
+
+  #readValue(name: string, type: AttributeType): unknown {
     const attribute = this.source.attribute(name)
     const found = attribute ?? defaultOf(this.domain, this.opType, this.opset, name)
     if (found?.type !== type || (attribute && attribute.refName !== '')) return undefined

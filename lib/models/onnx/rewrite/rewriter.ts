@@ -3,11 +3,12 @@
  * nodes that it concerns. A node is looked at again only then, so the time follows the number of changes.
  */
 import { TileworkError } from '../../../errors.js'
+import { Message } from '../../../formats/onnx/protobuf/message.js'
 import { FIRST_IR_WITH_FREE_INITIALIZERS, FORMAT_NAME } from '../../../formats/onnx/schema.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { FreshNames } from '../document/fresh_names.js'
-import { Graph } from '../document/graph.js'
-import { standardDomain } from '../document/node.js'
+import { GRAPHS } from '../document/graph.js'
+import { checkNewNode, ProtoNode, standardDomain } from '../document/node.js'
 import type { Attribute, NewAttribute } from '../document/types.js'
 import type { Known } from '../infer/node_view.js'
 import { type Built, buildGraphs } from './build.js'
@@ -63,11 +64,8 @@ export class Rewriter implements RewriteContext {
   readonly #built: Built | undefined
   readonly #isOfModel: boolean
   readonly #opsets: ReadonlyMap<string, number | bigint>
-  /** New nodes are made in this graph, and copied from it. */
-  readonly #scratch = Graph.create('new')
   readonly #inference: LazyInference
   #names: FreshNames | undefined
-  #made = 0
   /** How often rules applied. */
   #applied = 0
   readonly #queue: RewriteNode[] = []
@@ -89,12 +87,6 @@ export class Rewriter implements RewriteContext {
 
   knownOf(value: RewriteValue): Known | undefined {
     return this.#inference.knownOf(value)
-  }
-
-  /** A name in the graph of new nodes. */
-  nextName(): string {
-    this.#made += 1
-    return String(this.#made)
   }
 
   get names(): FreshNames {
@@ -142,7 +134,7 @@ export class Rewriter implements RewriteContext {
   }
 
   #apply(rule: NodeRule, node: RewriteNode, note: (rule: NodeRule, node: RewriteNode) => void): boolean {
-    const maker = this.#idle?.takenFor(node) ?? new Maker(this, node, this.#scratch)
+    const maker = this.#idle?.takenFor(node) ?? new Maker(this, node)
     this.#idle = undefined
     const replacement = rule.apply(node, maker)
     if (replacement === undefined) {
@@ -276,7 +268,7 @@ export class Rewriter implements RewriteContext {
 
   /** A node that gives the value the name of an output stays. */
   #keepName(output: RewriteValue, value: RewriteValue, root: RewriteNode): void {
-    const maker = new Maker(this, root, this.#scratch)
+    const maker = new Maker(this, root)
     const made = isMadeConstant(value)
       ? maker.make('Constant', [], { value: { type: 'TENSOR', value: value.constant! } as NewAttribute })
       : maker.make('Identity', [value])
@@ -377,12 +369,10 @@ class Maker implements NodeMaker {
   readonly inlined: { readonly inlined: RewriteGraph; readonly inputs: readonly RewriteValue[] }[] = []
   readonly #rewriter: Rewriter
   #root: RewriteNode
-  readonly #scratch: Graph
 
-  constructor(rewriter: Rewriter, root: RewriteNode, scratch: Graph) {
+  constructor(rewriter: Rewriter, root: RewriteNode) {
     this.#rewriter = rewriter
     this.#root = root
-    this.#scratch = scratch
   }
 
   get isUntouched(): boolean {
@@ -397,34 +387,32 @@ class Maker implements NodeMaker {
   /** Rules take these functions out of the object. */
   readonly make: NodeMaker['make'] = (opType, inputs, attributes = {}, { domain, outputs = 1 } = {}) => {
     const root = this.#root
-    // Names of the place where new nodes are made; values have their own, which are written at the end.
-    const names = Array.from({ length: outputs }, () => this.#rewriter.nextName())
-    const source = this.#scratch.addNode({
+    // In no graph, which would keep an index of names; values have their own, which are written at the end.
+    const node = {
       opType,
-      inputs: inputs.map((value, at) => (value ? `${names[0]} ${at}` : '')),
-      outputs: names,
+      inputs: inputs.map((value) => (value ? 'input' : '')),
+      outputs: Array.from({ length: outputs }, (_, at) => `${at}`),
       ...(domain !== undefined && { domain }),
-    })
+    }
+    const source = ProtoNode.of(new Message('NodeProto'), GRAPHS)
+    source.fill(checkNewNode(source.message, node, GRAPHS))
     for (const [name, attribute] of Object.entries(attributes)) {
       // Copied as it is: also one whose type the file does not say.
       if ('message' in attribute) source.message.adopt('attribute', attribute.message)
       else source.setAttribute(name, attribute)
     }
     const parts = { source, opType, domain: standardDomain(domain ?? ''), subgraphs: source.subgraphs }
-    const node = new RewriteNode(this.#rewriter, root.graph, parts, root)
-    node.isChanged = true
-    node.setInputs([...inputs])
-    for (let at = 0; at < outputs; at++) {
-      const value = new RewriteValue(this.#rewriter, root.graph, '')
-      value.producer = node
-      node.outputs.push(value)
-    }
-    this.made.push(node)
-    return node.outputs[0]!
+    const made = new RewriteNode(this.#rewriter, root.graph, parts, root)
+    made.isChanged = true
+    made.setInputs([...inputs])
+    made.setOutputs(Array.from({ length: outputs }, () => new RewriteValue(this.#rewriter, root.graph, {})))
+    for (const value of made.outputs) value!.producer = made
+    this.made.push(made)
+    return made.outputs[0]!
   }
 
   readonly constant: NodeMaker['constant'] = (tensor) => {
-    const value = new RewriteValue(this.#rewriter, this.#root.graph, '', { tensor })
+    const value = new RewriteValue(this.#rewriter, this.#root.graph, { tensor })
     this.constants.push(value)
     return value
   }

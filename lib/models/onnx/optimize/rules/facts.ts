@@ -82,12 +82,12 @@ export function axesOfChange(node: RewriteNode): readonly number[] | undefined {
 
 /** The order of axes of a Transpose; undefined where it does not follow. */
 export function permOf(node: RewriteNode): readonly number[] | undefined {
-  if (node.attribute('perm') === undefined) {
-    const rank = node.input(0)?.rank
+  const perm = node.ints('perm')
+  if (!perm) {
+    const rank = node.attribute('perm') === undefined ? node.input(0)?.rank : undefined
     return rank === undefined ? undefined : Array.from({ length: rank }, (_, axis) => rank - 1 - axis)
   }
-  const perm = node.ints('perm')
-  const isPerm = perm?.every((axis) => axis >= 0 && axis < perm.length) && new Set(perm).size === perm.length
+  const isPerm = perm.every((axis) => axis >= 0 && axis < perm.length) && new Set(perm).size === perm.length
   return isPerm ? perm : undefined
 }
 
