@@ -15,7 +15,7 @@ import type { Graph, Node, ValueType } from '../document/types.js'
 import { withInner } from '../edit/function_edits.js'
 import { inferModel } from '../infer/infer.js'
 import { type Adapter, adapterOf } from './adapters.js'
-import { LOWEST_TARGET, whyNotLower } from './lower.js'
+import { LOWEST_TARGET, lowerReductions, planLowering } from './lower.js'
 import { NodePlace, type Surroundings } from './node_place.js'
 import { CHANGED, isOperator, NEWEST_OPSET } from './versions.js'
 
@@ -33,7 +33,7 @@ const MAX_NAMED = 100
 /**
  * Converts the model to another version of the operator set of ONNX. For a later one, nodes whose operator changed are rewritten, with
  * constants and further nodes where they need them, in subgraphs and functions too. An earlier one, from 13 on, is imported where every
- * node means the same there. Other domains and the IR version stay.
+ * node means the same there; below 18 constant axes of reductions become attributes. Other domains and the IR version stay.
  *
  * @param version - from 13, or from the present version if that is earlier, to 28
  * @throws TileworkError ERR_ARGUMENT for another number; ERR_UNSUPPORTED for earlier versions, for functions in a model that goes to an
@@ -72,10 +72,12 @@ function lower(model: OnnxModel, from: number, version: number): OpsetConversion
     const text = `The model has operator set ${from}; it cannot be converted down to ${version}: ${because}.`
     throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME })
   }
-  const refused = whyNotLower(model, from, version).map(([node, reason]) => refusedText(node, reason))
-  if (refused.length > 0) throw refusal(refused, version)
+  const { refused, reductions } = planLowering(model, from, version)
+  const texts = refused.map(([node, reason]) => refusedText(node, reason))
+  if (texts.length > 0) throw refusal(texts, version)
+  lowerReductions(reductions)
   model.setOpsetImport('', version)
-  return { from, adapted: [] }
+  return { from, adapted: [...reductions.keys()] }
 }
 
 function refusedText({ name, opType, outputs }: Node, reason: string): string {

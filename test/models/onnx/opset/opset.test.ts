@@ -495,7 +495,20 @@ describe('convertOpset', () => {
 
   it.each<readonly [string, NewNode, number, number]>([
     ['version 17 introduced it', node('LayerNormalization', {}, { inputs: ['a', 'a'] }), 17, 16],
-    ['version 18 changed what it means', node('ReduceMean'), 18, 17],
+    [
+      'version 21 changed what it means',
+      node('GroupNormalization', { num_groups: int(1) }, { inputs: ['a', 'a', 'a'] }),
+      21,
+      20,
+    ],
+    ['its axes are no constant', node('ReduceMax', {}, { inputs: ['a', 'open'] }), 18, 17],
+    ['the type of input 0 is younger', node('ReduceMax', {}, { inputs: ['truth'] }), 20, 17],
+    [
+      'noop_with_empty_axes is a younger attribute',
+      node('ReduceL1', { noop_with_empty_axes: int(1) }),
+      18,
+      17,
+    ],
     [
       'allowzero is a younger attribute',
       node('Reshape', { allowzero: int(1) }, { inputs: ['a', 'shape'] }),
@@ -522,15 +535,48 @@ describe('convertOpset', () => {
     made.graph.setInitializer('shape', tensor([2n], { dtype: 'int64' }))
     made.graph.setInitializer('i', tensor([[0n], [1n]], { dtype: 'int64' }))
     made.graph.setInitializer('bytes', tensor([1], { dtype: 'uint8' }))
+    made.graph.setInitializer('truth', tensor([true], { dtype: 'bool' }))
     made.graph.addNode({ opType: 'Own', domain: 'own', inputs: ['a'], outputs: ['open'] })
     expect(() => convertOpset(made, to)).toThrow(`(${reason})`)
     expect(made.opsetImports.get('')).toBe(from)
   })
 
+  it.each<readonly [string, readonly number[] | undefined, NewNode['attributes']]>([
+    ['all axes', undefined, {}],
+    ['a list', [0, -1], { keepdims: int(0) }],
+    ['an empty list', [], { noop_with_empty_axes: int(0) }],
+    ['a list beside noop_with_empty_axes', [1], { noop_with_empty_axes: int(1) }],
+  ])('gives reductions an attribute for %s', async (_, axes, attributes) => {
+    for (const isNode of axes ? [true, false] : [false]) {
+      const inputs = axes ? ['a', 'axes'] : ['a']
+      const made = model(18, node('ReduceMean', attributes, { inputs }), [2, 3, 4])
+      const list = axes && tensor(BigInt64Array.from(axes, BigInt), { shape: [axes.length] })
+      const value = { type: 'TENSOR', value: list! } as const
+      if (isNode) made.graph.addNode({ opType: 'Constant', outputs: ['axes'], attributes: { value } }, 0)
+      else if (list) made.graph.setInitializer('axes', list)
+      inferShapes(made)
+      const { adapted } = convertOpset(made, 13)
+      expect(adapted.map(({ opType }) => opType)).toEqual(['ReduceMean'])
+      const [reduction, ...others] = made.graph.nodes.filter(({ opType }) => opType !== 'Identity')
+      expect(others).toEqual([])
+      expect(reduction!.inputs).toEqual(['a'])
+      const expected = axes && axes.length > 0 ? axes : undefined
+      expect(reduction!.attribute('axes')?.value).toEqual(expected)
+      expect(reduction!.attribute('noop_with_empty_axes')).toBeUndefined()
+      expect([...made.graph.initializerNames]).toEqual([])
+      const found = await check(await serialize(made), { level: 'strict' })
+      expect(found.filter(({ severity }) => severity === 'error')).toEqual([])
+      convertOpset(made, 18)
+      expect(made.graph.nodes.find(({ opType }) => opType === 'ReduceMean')!.inputs).toHaveLength(
+        expected ? 2 : 1,
+      )
+    }
+  })
+
   it('goes to an earlier set without functions only, and sees nodes of branches', () => {
     const made = model(18, node('Neg'), [2])
     const branch = Graph.create('branch')
-    branch.addNode({ opType: 'ReduceMean', name: 'mean', inputs: ['a'], outputs: ['m'] })
+    branch.addNode({ opType: 'ReduceMean', name: 'mean', inputs: ['a', 'axes'], outputs: ['m'] })
     branch.addOutput('m', FLOAT(1))
     made.graph.addInput('c', { kind: 'tensor', dtype: 'bool', shape: [] })
     const value: NewAttribute = { type: 'GRAPH', value: branch }
@@ -540,7 +586,8 @@ describe('convertOpset', () => {
       outputs: ['r'],
       attributes: { then_branch: value, else_branch: value },
     })
-    expect(() => convertOpset(made, 17)).toThrow('ReduceMean "mean" (version 18 changed what it means)')
+    made.graph.addInput('axes', { kind: 'tensor', dtype: 'int64', shape: [1] })
+    expect(() => convertOpset(made, 17)).toThrow('ReduceMean "mean" (its axes are no constant)')
     const called = model(18, node('Neg'), [2])
     called.irVersion = 8
     const body: NewNode = { opType: 'Neg', inputs: ['x'], outputs: ['y'] }
