@@ -11,8 +11,8 @@ export interface ExternalOptions {
    */
   readonly location?: string
   /**
-   * Smallest external tensor, in bytes. Default 1024, as in the Python package onnx. Lists of int32 or int64 numbers of a model
-   * stay inside below 1024 bytes whatever it is: onnx infers shapes from axes and padding, and opens no data file for that.
+   * Smallest external tensor, in bytes. Default 1024, as in the Python package onnx. Lists of int32 or int64 numbers of a model, and
+   * scales of Resize, stay inside below 1024 bytes whatever it is: onnx infers shapes from them, and opens no data file for that.
    */
   readonly threshold?: number
   /** Alignment of offsets, a power of two. Default: 4096 for tensors from 1 MiB on, 64 for smaller ones. */

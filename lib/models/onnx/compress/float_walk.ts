@@ -110,6 +110,7 @@ class Context {
     const ends = [...node.inputs, ...node.outputs].map((name) => walk.floatType(name))
     if (this.sequencesStay && ends.some((type) => type && !type.isTensor)) return `sequences stay ${from}`
     if (isStandard(node, 'BitCast')) return `it takes or gives the bits of ${from}`
+    if (isStandard(node, 'Constant') && node.node.attribute('sparse_value')) return 'its value is sparse'
     // Tensors of its attributes have the type of the input, and thresholds may not be rounded.
     if (node.opType === 'TreeEnsemble') return `its thresholds are ${from}`
     const half = this.isNarrowing ? this.#whyNoHalf(node, walk) : undefined

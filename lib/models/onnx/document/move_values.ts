@@ -19,6 +19,7 @@ import { denseFields, type TensorField } from '../../../formats/onnx/tensor/fiel
 import { tensorOfMessage } from '../../../formats/onnx/tensor/from_message.js'
 import { type Property, TENSOR, TYPED_FIELDS } from '../../../formats/onnx/tensor/header.js'
 import { type PlannedMessage, planTensor } from '../../../formats/onnx/tensor/plan.js'
+import { ownEntry } from '../../../own_entry.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { OnnxModel } from './model.js'
 
@@ -51,7 +52,10 @@ export async function moveValues(
 ): Promise<MovedValues> {
   const data = options === false ? undefined : new ExternalData(checkExternalOptions(options))
   const fields = [...denseFields(model.message)]
-  const moves = (data?.hasNames ? mainFirst(fields) : fields).flatMap((found) => moveOf(found, data) ?? [])
+  const floats = data ? shapeFloats(model) : new Set<string>()
+  const moves = (data?.hasNames ? mainFirst(fields) : fields).flatMap(
+    (found) => moveOf(found, data, floats) ?? [],
+  )
   const siblings = (await data?.finish(path)) ?? []
   const replacements = new Replacements()
   for (const move of moves) replacements.set(move.owner, move.field, await planMove(move, data))
@@ -64,13 +68,18 @@ function mainFirst(fields: readonly TensorField[]): TensorField[] {
   return [...fields.filter(isMain), ...fields.filter((field) => !isMain(field))]
 }
 
-function moveOf({ owner, field }: TensorField, data: ExternalData | undefined): Move | undefined {
+function moveOf(
+  { owner, field }: TensorField,
+  data: ExternalData | undefined,
+  floats: ReadonlySet<string>,
+): Move | undefined {
   const isExternal = field.kind === 'message' && field.int('data_location') === LOCATION_EXTERNAL
   const mayMove = owner.type === 'GraphProto' || (owner.type === 'AttributeProto' && data?.takesAttributes)
   if (!isExternal && !(mayMove && data)) return undefined
   const tensor = knownTensor(field)
+  const name = field.kind === 'tensor' ? field.name : tensor?.name
   if (tensor?.kind !== 'dense' || !tensor.hasData) return undefined
-  if (data?.takes(tensor) && !isShapeParameter(tensor))
+  if (data?.takes(tensor) && !isShapeParameter(tensor, floats.has(name ?? '')))
     return { owner, field, tensor, range: data.add(tensor, tensor.name) }
   return isExternal ? { owner, field, tensor } : undefined
 }
@@ -79,9 +88,26 @@ function moveOf({ owner, field }: TensorField, data: ExternalData | undefined): 
  * Shapes, axes, padding, ends of slices: onnx infers shapes from their values and opens no data files, so onnx.checker would refuse
  * the model. Such lists have two numbers per axis at most, and are shorter than what moves by default.
  */
-function isShapeParameter({ dtype, shape, storage }: DenseTensor): boolean {
-  const isList = (dtype === 'int64' || dtype === 'int32') && shape.length <= 1
+function isShapeParameter({ dtype, shape, storage }: DenseTensor, hasShapeFloats: boolean): boolean {
+  const isList = (dtype === 'int64' || dtype === 'int32' || hasShapeFloats) && shape.length <= 1
   return isList && storage.byteLength < DEFAULT_THRESHOLD
+}
+
+/** Operators whose shapes follow from numbers that may be floats, and the inputs with them. */
+const FLOAT_PARAMETERS: Readonly<Record<string, readonly number[]>> = {
+  OneHot: [1],
+  Range: [0, 1, 2],
+  Resize: [1, 2],
+  Upsample: [1],
+}
+
+/** Names in all graphs. */
+function shapeFloats({ graph }: OnnxModel): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const { opType, inputs } of graph.allNodes())
+    for (const at of ownEntry(FLOAT_PARAMETERS, opType) ?? []) names.add(inputs[at] ?? '')
+  names.delete('')
+  return names
 }
 
 /** Undefined for an unknown element type. */

@@ -1,6 +1,14 @@
 /** Conversion of models to float16: recorded results of a program written from the rules, and the cases that other tools break. */
 import { describe, expect, it } from 'vitest'
-import { cast, check, type DenseTensor, open, serialize, tensor } from '../../../../lib/index.js'
+import {
+  cast,
+  check,
+  type DenseTensor,
+  open,
+  serialize,
+  sparseFromDense,
+  tensor,
+} from '../../../../lib/index.js'
 import { Graph, type NewNode, OnnxModel, type ToFloat16Options, toFloat16 } from '../../../../lib/onnx.js'
 import { outputsOf, randomFloats } from './compare_outputs.js'
 import { runtime } from './onnxruntime.js'
@@ -82,6 +90,17 @@ describe('toFloat16', () => {
       expect(await of([1, 9.8e7], 'bfloat16')).toEqual([])
     },
   )
+
+  it('keeps sparse Constants in float32, behind a Cast', async () => {
+    const value = await sparseFromDense(tensor([1, 0, 0, 2], { dtype: 'float32', shape: [2, 2] }))
+    const model = modelOf([
+      { opType: 'Constant', outputs: ['c'], attributes: { sparse_value: { type: 'SPARSE_TENSOR', value } } },
+      { opType: 'MatMul', inputs: ['x', 'c'], outputs: ['y'] },
+    ])
+    const { nodes } = await toFloat16(model)
+    expect(nodes.find(({ opType }) => opType === 'Constant')?.reason).toBe('its value is sparse')
+    expect(model.graph.producerOf(model.graph.nodes.at(-2)!.inputs[1]!)!.opType).toBe('Cast')
+  })
 
   it('keeps small Constants that nodes need in float32, without rounding', async () => {
     const third = tensor([1, 1 / 3], { dtype: 'float32' })

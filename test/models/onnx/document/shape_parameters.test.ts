@@ -63,3 +63,22 @@ it.each([
 ])('%s go outside', async (_, value) => {
   expect(await movedOf({ v: value }, { threshold: 64 })).toEqual(['inner_v', 'v'])
 })
+
+it.each([
+  ['Resize', ['x', '', 'scales']],
+  ['Upsample', ['x', 'scales']],
+  ['Range', ['x', 'scales', 'x']],
+  ['OneHot', ['x', 'scales', 'x']],
+] as const)('floats from which shapes of %s follow stay inside', async (opType, inputs) => {
+  const model = OnnxModel.create()
+  for (const name of ['scales', 'other']) model.graph.setInitializer(name, tensor(new Float32Array(4)))
+  model.graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 1, 2, 2] })
+  model.graph.addNode({ opType, inputs, outputs: ['y'] })
+  model.graph.addNode({ opType: 'Add', inputs: ['other', 'x'], outputs: ['z'] })
+  const path = join(folder, `${opType}.onnx`)
+  await save(path, model, { external: { threshold: 0 } })
+  using file = await open(path)
+  const fields = file.onnx!.graph.initializerFields('initializer')
+  const moved = fields.filter(({ field }) => field.kind === 'message' && field.int('data_location') === 1)
+  expect(moved.map(({ name }) => name)).toEqual(['other'])
+})
