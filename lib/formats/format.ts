@@ -177,7 +177,7 @@ export interface Format<WriteOptions = unknown, T extends AnyTensor = Tensor> {
   /**
    * Plans a copy of an open file and of the files it refers to, by their names in it; the target has a path. Where a
    * name belongs to an unrelated file in the target folder, the copy gets another one and the copied file refers to
-   * that. Where this is absent, names stay.
+   * that; undefined where only the model can be written with other names. Where this is absent, names stay.
    *
    * @throws TileworkError ERR_IO, ERR_FILE_CHANGED
    */
@@ -185,7 +185,7 @@ export interface Format<WriteOptions = unknown, T extends AnyTensor = Tensor> {
     source: ByteSource,
     siblings: ReadonlyMap<string, ByteSource>,
     target: WriteTarget & { readonly path: string },
-  ): Promise<WritePlan>
+  ): Promise<WritePlan | undefined>
 }
 
 /** A format whose files are models. The model's class names the format with `MODEL_FORMAT`. */

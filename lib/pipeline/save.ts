@@ -300,7 +300,8 @@ async function planContent(
   if (ownFormat && !isAsRead) return planModel(model as object, ownFormat, options, { path, ownPath })
   const format = chooseFormat(options.format, path, { format: own, path: ownPath })
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
-    return unchanged(opened, content as OpenFile, format, path)
+    const copy = await unchanged(opened, content as OpenFile, format, path)
+    if (copy) return copy
   }
   // Planned as a model: its tensors alone would have no graph.
   if (ownFormat === format) return planModel(model as object, ownFormat, options, { path, ownPath })
@@ -393,17 +394,18 @@ function isUnchanged(
 }
 
 /**
- * Copies an open file byte for byte, with the files to which it refers. These keep their names, unless the names exist already.
+ * Copies an open file byte for byte, with the files to which it refers. These keep their names, unless the names exist already; undefined
+ * where the file cannot refer to others without being written anew.
  */
 async function unchanged(
   { source, siblings }: OpenedFile,
   { tensors }: OpenFile,
   format: FormatEntry,
   path: string | undefined,
-): Promise<PlannedFile> {
+): Promise<PlannedFile | undefined> {
   const planCopy = siblings.size > 0 && path !== undefined ? (await format.load()).planCopy : undefined
   const plan = planCopy ? await planCopy(source, siblings, { path: path! }) : copyOf(source, siblings)
-  return { plan, format, tensorsTotal: tensors.length, tensorsOfRanges: tensors.length }
+  return plan && { plan, format, tensorsTotal: tensors.length, tensorsOfRanges: tensors.length }
 }
 
 function copyOf(source: ByteSource, siblings: ReadonlyMap<string, ByteSource>): WritePlan {

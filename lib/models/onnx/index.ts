@@ -127,8 +127,10 @@ export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
     decodeText(source, (message ?? 'ModelProto') as MessageName, limits.depth ?? DEFAULT_LIMITS.depth),
   plan: async (tensors, options, target) =>
     withReplaced(await planEncoded(() => plan(tensors, options, target), options, target), target, options),
-  planCopy: async (source, siblings, target) =>
-    withReplaced(await planCopy(source, siblings, target), target),
+  planCopy: async (source, siblings, target) => {
+    const copy = await planCopy(source, siblings, target)
+    return copy && withReplaced(copy, target)
+  },
   naming: namingModels,
   isUnchanged: (model) => !model.isChanged && !(model.file.source instanceof DecodedSource),
   describe: describeOnnx,

@@ -1,8 +1,8 @@
 /**
  * Plans unchanged copies of a model and its external data files.
  *
- * A different file of the same name in the target's folder is replaced only where nothing but the replaced model names it; else nothing
- * is written. The same file (by device and inode) stays as it is.
+ * A different file of the same name in the target's folder is replaced only where nothing but the replaced model names it; else there is
+ * no copy, and values need a file of another name. The same file (by device and inode) stays as it is.
  */
 import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -14,20 +14,26 @@ import type { SiblingPlan, WritePlan } from '../../format.js'
 import { FORMAT_NAME, quote } from '../schema.js'
 import { ownData } from './named_files.js'
 
-/** See `Format.planCopy`. @throws TileworkError ERR_ARGUMENT where a name is taken */
+/** See `Format.planCopy`. */
 export async function planCopy(
   source: ByteSource,
   siblings: ReadonlyMap<string, ByteSource>,
   { path }: { readonly path: string },
-): Promise<WritePlan> {
-  return { ...whole(source), siblings: await planSiblings(siblings, path) }
+): Promise<WritePlan | undefined> {
+  const plans = await planSiblings(siblings, path)
+  return plans && { ...whole(source), siblings: plans }
 }
 
-/** Plans copies of the files that are not yet in the folder of `path`, or are those of the model that is replaced. @throws TileworkError ERR_ARGUMENT as `planCopy` */
+/**
+ * Plans copies of the files that are not yet in the folder of `path`, or are those of the model that is replaced.
+ *
+ * @returns undefined where another file of the folder has one of the names
+ * @throws TileworkError ERR_ARGUMENT for a path that is one of the files
+ */
 export async function planSiblings(
   siblings: ReadonlyMap<string, ByteSource>,
   path: string,
-): Promise<SiblingPlan[]> {
+): Promise<readonly SiblingPlan[] | undefined> {
   const copied: SiblingPlan[] = []
   const target = await statOf(path)
   for (const [name, sibling] of siblings) {
@@ -37,7 +43,7 @@ export async function planSiblings(
       copied.push({ name, ...whole(sibling) })
     } else if (isSameFile(there, target)) throw ownDataError(name, path)
     else if (!isSameFile(there, await statOf(sibling.label))) {
-      if (!(await ownData(path, [name])).has(name)) throw takenError(name, path)
+      if (!(await ownData(path, [name])).has(name)) return undefined
       copied.push({ name, replaces: true, ...whole(sibling) })
     }
   }
@@ -72,10 +78,5 @@ function isSameFile(one: BigIntStats, other: BigIntStats | undefined): boolean {
 
 function ownDataError(name: string, path: string): TileworkError {
   const message = `The target is ${quote(name)}, which has values of the model; save under another name.`
-  return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
-}
-
-function takenError(name: string, path: string): TileworkError {
-  const message = `The model has values in ${quote(name)}, and the target folder has another file of that name; save to another folder.`
   return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
 }

@@ -11,11 +11,11 @@ import type { OnnxModel } from './model.js'
 import { moveValues } from './move_values.js'
 
 /**
- * Without the option `external`, external data files are copied unless the target's folder already has them. A
- * TensorProto is written from the only initializer of the graph.
+ * Without the option `external`, external data files are copied unless the target's folder already has them; where it has other files of
+ * these names, values move to a file of another name, as with `external: {}`. A TensorProto is written from the only initializer of the
+ * graph.
  *
- * @throws TileworkError ERR_LIMIT for an edit beyond the size limit of protobuf; ERR_ARGUMENT where the folder has other
- * files under the names of the data files; errors of reading new tensors and of moving values
+ * @throws TileworkError ERR_LIMIT for an edit beyond the size limit of protobuf; ERR_ARGUMENT for a target that is a data file; errors of reading new tensors and of moving values
  */
 export async function planModel(
   model: OnnxModel,
@@ -25,11 +25,9 @@ export async function planModel(
   if (target.path !== undefined) await refuseOwnData(model.file.files, target.path)
   if (chooseMessage(options, target) === 'TensorProto')
     return plan([...model.graph.initializers()], options, target)
-  const { external } = options
-  if (external === undefined) {
-    const planned = await planMessage(model)
-    return { ...planned, siblings: await filesBeside(model, target) }
-  }
+  const siblingsBeside = options.external === undefined ? await filesBeside(model, target) : undefined
+  if (siblingsBeside) return { ...(await planMessage(model)), siblings: siblingsBeside }
+  const { external = {} } = options
   const { replacements, siblings } = await moveValues(model, external, target.path)
   return { ...(await planMessage(model, replacements)), siblings }
 }
@@ -41,7 +39,11 @@ async function planMessage({ message, file }: OnnxModel, other?: Replacements): 
   throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME })
 }
 
-async function filesBeside({ file }: OnnxModel, { path }: WriteTarget): Promise<readonly SiblingPlan[]> {
+/** Undefined where the folder has another file under the name of one of them. */
+async function filesBeside(
+  { file }: OnnxModel,
+  { path }: WriteTarget,
+): Promise<readonly SiblingPlan[] | undefined> {
   const files = new Map([...file.files].map(([location, source]) => [nameOfLocation(location), source]))
   if (path !== undefined) return planSiblings(files, path)
   return [...files].map(([name, source]): SiblingPlan => ({ name, ...whole(source) }))
