@@ -7,7 +7,7 @@ const KINDS = [
   {
     by: 'tilework',
     what: 'a shape that only tilework infers',
-    message: /follows from its node|cannot broadcast/,
+    message: /follows from its node|cannot broadcast|\(Concat\) has \d+ for dimension/,
   },
   { by: 'checker', what: 'the checker crashes', message: /^the checker crashes|_M_range_check/ },
   {
@@ -50,7 +50,7 @@ const KINDS = [
     by: 'checker',
     what: 'the rank or the length of an input of one operator',
     message:
-      /rank|Length of input|at least \d+ dimensions|Input shape|-dimensional|Number of elements|Invalid position|must be same|shall be/,
+      /[Rr]ank|Length of input|at least \d+ dimensions|Input shape|-dimensional|Number of elements|Invalid position|must be same|shall be/,
   },
   {
     by: 'checker',
