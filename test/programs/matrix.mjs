@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 import { nodeBinary } from '../../scripts/node_binary.mjs'
 import { ROOT, seconds } from '../../scripts/toolchain.mjs'
 
-const LINES = ['20', '22', '24']
+const LINES = ['20', '22', '24', '26']
 const POOLS = ['forks', 'threads']
 
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
