@@ -9,7 +9,7 @@ import { useLoad } from '../parts/use_load.js'
 import { AxisFields, firstPlane, planeExtents } from '../tensor/axes.js'
 import { HeatMap, wholeView } from '../tensor/heat_map.js'
 import { countText, numberText, shapeText } from '../text.js'
-import { GraphDifference } from './graph_difference.js'
+import { GraphDifference, SHOWN } from './graph_difference.js'
 
 interface Choice {
   readonly a: number
@@ -119,9 +119,6 @@ function Summary({ difference }: { difference: IndexedDifference }) {
 
 /** Longest list that is open from the start. */
 const MOST_OPEN = 12
-/** Rows of each list; the command has them all. */
-const SHOWN = 500
-
 const TITLES = ['tensor', 'changes', 'max error', 'relative', 'SQNR dB', 'cosine', 'different', 'beyond']
 
 function Changed(props: {

@@ -11,7 +11,7 @@ import { countText } from '../text.js'
 import { groupEdits, type NodeEdits } from './node_edits.js'
 
 /** Rows of a table or list; the command has them all. */
-const SHOWN = 500
+export const SHOWN = 500
 
 interface Props {
   /** Indices of the files. */
