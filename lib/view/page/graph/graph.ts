@@ -136,7 +136,7 @@ export function operatorKind(operator: string): string {
 }
 
 /** Pixels of a letter in the title and in the lines. */
-const LETTER = 7.4
+const LETTER = 8
 const SMALL_LETTER = 6.3
 
 export function widthsOf(graph: BoxGraph): Float64Array {
