@@ -238,6 +238,12 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     nodes: 'a = Transpose<perm=[0,2,1]>(x); b = Transpose<perm=[0,2,1]>(z); y = Sub(a, b)',
     left: ['y_1 = Sub(x, z)', 'y = Transpose<perm=[0,2,1]>(y_1)'],
   },
+  'parts of a Concat that are transposed alike': {
+    rules: ['transposed-parts'],
+    inputs: { x: 'float32 N 3 4', z: 'float32 N 3 5' },
+    nodes: 'a = Transpose<perm=[2,0,1]>(x); b = Transpose<perm=[2,0,1]>(z); y = Concat<axis=-3>(a, b)',
+    left: ['y_1 = Concat<axis=2>(x, z)', 'y = Transpose<perm=[2,0,1]>(y_1)'],
+  },
   'operators between a Squeeze and its Unsqueeze': {
     rules: ['reshapes-around'],
     inputs: { x: 'float32 1 N M' },

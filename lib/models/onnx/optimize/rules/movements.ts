@@ -173,6 +173,19 @@ const transposedOperands: NodeRule['apply'] = (node, { make }) => {
   return make('Transpose', [make(node.opType, [a, b], attributesOf(node))], { perm: ints(one) })
 }
 
+/** Parts that are transposed alike are joined first, along the axis that theirs was. */
+const transposedParts: NodeRule['apply'] = (node, { make }) => {
+  const transposes = node.inputs.map((_, at) => node.producer(at, 'Transpose'))
+  const perms = transposes.map((each) => each && permOf(each))
+  const [perm] = perms
+  const axis = axisOf(node.int('axis'), perm?.length)
+  if (!perm || axis === undefined || node.inputs.length < 2) return undefined
+  if (!perms.every((each) => String(each) === String(perm))) return undefined
+  if (!node.inputs.every((value) => value?.graph === node.graph && isOnlyUse(value, node))) return undefined
+  const parts = transposes.map((each) => each!.input(0))
+  return make('Transpose', [make('Concat', parts, { axis: int(perm[axis]!) })], { perm: ints(perm) })
+}
+
 /** Whether a node keeps the order of elements: a change of the shape, or a Transpose that moves only axes of one element. */
 function isReshape(node: RewriteNode | undefined): node is RewriteNode {
   if (node?.is(RESHAPES)) return true
@@ -363,6 +376,7 @@ export const MOVEMENTS: readonly NodeRule[] = [
   ruleOf('transpose-transpose', ['Transpose'], transposes),
   ruleOf('transposes-around', ['Transpose'], transposesAround),
   ruleOf('transposed-operands', BINARY, transposedOperands),
+  ruleOf('transposed-parts', ['Concat'], transposedParts),
   ruleOf('unsqueeze-squeeze', ['Squeeze', 'Unsqueeze'], unsqueezes),
   ruleOf('reshape-reshape', [...RESHAPES, 'Transpose'], reshapes),
   ruleOf('reshapes-around', RESHAPES, reshapesAround),
