@@ -5,6 +5,7 @@
  * Source of the layouts: the package gguf 0.19.
  */
 import type { BlockDtype } from '../dtype/block_types.js'
+import { decodeFloatCode } from '../dtype/decode.js'
 
 /** The number of an element is `scale × code + minimum`, in float32. */
 export interface BlockParts {
@@ -53,7 +54,7 @@ class Block {
   }
 
   half(at: number): number {
-    return halfOf(this.u16(at))
+    return decodeFloatCode('float16', this.u16(at))
   }
 
   /** Nibble `i` of 32 in 16 bytes: the lower ones come first. */
@@ -74,14 +75,6 @@ class Block {
   nibbleOfGroups(at: number, i: number): number {
     return (this.byte(at + 32 * Math.floor(i / 64) + (i % 32)) >> (4 * (Math.floor(i / 32) % 2))) & 15
   }
-}
-
-/** The number of a float16's bits. */
-function halfOf(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1
-  const [exponent, mantissa] = [(bits >> 10) & 31, bits & 1023]
-  if (exponent === 31) return mantissa === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN
-  return exponent === 0 ? sign * mantissa * 2 ** -24 : sign * (1024 + mantissa) * 2 ** (exponent - 25)
 }
 
 /** Of q4_k and q5_k: scales and minimums of 6 bits in 12 bytes, both scaled by a float16. */
@@ -181,7 +174,7 @@ const PARTS: Readonly<Record<BlockDtype, PartsOf>> = {
   iq1_m: (b, i) => {
     const scale = (b.u16(48 + 2 * Math.floor(i / 64)) >> (3 * (Math.floor(i / 16) % 4))) & 7
     const half = [0, 1, 2, 3].reduce((bits, part) => bits | ((b.u16(48 + 2 * part) >> 12) << (4 * part)), 0)
-    return [BY_VECTOR, fround(halfOf(half) * (2 * scale + 1))]
+    return [BY_VECTOR, fround(decodeFloatCode('float16', half) * (2 * scale + 1))]
   },
   iq4_nl: (b, i) => [IQ4_VALUES[b.nibble(2, i)]!, b.half(0)],
   iq4_xs: (b, i) => {

@@ -123,14 +123,13 @@ function Drawing({ file, title, edits, selected, onSelect }: DrawingProps) {
     const graph = boxGraph(await ask<GraphColumns>('graph', { file, graph: 0 }, signal))
     const placed = await placeBoxes(graph, signal)
     const types = await ask<Readonly<Record<string, string>>>('types', { file, graph: 0 }, signal)
-    return { graph: withTypes(graph, types), placed }
+    return { graph: withTypes(graph, types), placed, boxes: boxesByName(graph.columns) }
   })
   return (
     <div>
       <h2>{title}</h2>
       <Awaited loaded={loaded}>
-        {({ graph, placed }) => {
-          const boxes = boxesByName(graph.columns)
+        {({ graph, placed, boxes }) => {
           const marks = new Map(
             edits.flatMap(({ name, kind }): (readonly [number, Mark])[] => {
               const box = boxes.get(name)

@@ -158,9 +158,8 @@ function branchOf({ name, byteLength }: TensorTable, prefix: string): Branch {
     const end = rest.search(SEPARATORS)
     const own = end < 0 ? rest : rest.slice(0, end + 1)
     const key = end < 0 ? `${prefix}${rest}#${index}` : `${prefix}${own}`
-    const part = parts.get(key) ?? {
-      ...{ bytes: 0, tensors: 0, index: end < 0 ? index : -1, label: labelOf(prefix, own) },
-    }
+    const label = labelOf(prefix, own)
+    const part = parts.get(key) ?? { bytes: 0, tensors: 0, index: end < 0 ? index : -1, label }
     part.bytes += byteLength[index] ?? 0
     part.tensors++
     parts.set(key, part)
