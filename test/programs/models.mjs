@@ -27,8 +27,8 @@ const LARGE_BYTES = 100_000_000
 /** Where onnxruntime has no kernel for float16 it computes runs of nodes in float32, and rounds where a run ends. */
 const HALF_TOLERANCE = 2 ** -10
 
-/** Outputs of detectors that find nothing are sigmoids near 0, which onnxruntime computes in steps of 2^-24: fusions move them by two. */
-const LEAST_SCALE_OF_EDITS = 0.05
+/** Outputs of detectors that find nothing are sigmoids near 0, which onnxruntime computes in steps of 2^-24. */
+const LEAST_SCALE_OF_EDITS = 1e-2
 
 /** Refusals of onnx.checker that its own shape inference makes of models which compute what they did. */
 const EXPLAINED = [
