@@ -143,6 +143,65 @@ function transposes(draw) {
   )
 }
 
+/** What an operator makes of one value. */
+function applied(draw, operator, x) {
+  const all = draw.values
+  draw.values = [x]
+  const result = operator(draw)
+  draw.values = [...all, ...draw.values.slice(1)]
+  return result ?? x
+}
+
+function transposedBy(draw, x, perm) {
+  const shape = perm.map((axis) => x.shape[axis])
+  return draw.node('Transpose', [x], { dtype: x.dtype, shape }, { perm: ints(perm) })
+}
+
+/** A transpose, operators behind which it can be moved, and often another transpose. */
+function movedTransposes(draw) {
+  const first = draw.value(({ shape }) => shape.length > 1)
+  if (!first) return undefined
+  let x = transposedBy(draw, first, shuffled(draw, first.shape.length))
+  for (let count = 1 + draw.below(3); count > 0; count--)
+    x = applied(draw, draw.pick([unary, binary, slice, unsqueeze, squeeze, reduce, cast]), x)
+  const perm = shuffled(draw, x.shape.length)
+  return draw.chance(0.7) && perm.length > 1 ? transposedBy(draw, x, perm) : x
+}
+
+/** Values that are transposed alike and joined, with a new axis now and then. */
+function transposedParts(draw) {
+  const x = draw.value((each) => isNumber(each) && each.shape.length > 1)
+  if (!x) return undefined
+  const perm = shuffled(draw, x.shape.length)
+  const axis = draw.below(perm.length)
+  const isWider = draw.chance(0.5)
+  const parts = [x, draw.node('Neg', [x], x)].map((each) => {
+    const part = transposedBy(draw, each, perm)
+    if (!isWider) return part
+    return changeAxes(
+      draw,
+      'Unsqueeze',
+      part,
+      [axis],
+      [...part.shape.slice(0, axis), 1, ...part.shape.slice(axis)],
+    )
+  })
+  const shape = parts[0].shape.map((extent, at) => (at === axis ? 2 * extent : extent))
+  return draw.node('Concat', parts, { dtype: x.dtype, shape }, { axis: int(axis) })
+}
+
+/** A transpose, and a Reshape that moves its axes of one element. */
+function movedOnes(draw) {
+  const x = draw.value(({ shape }) => shape.includes(1) && shape.length > 2 && !shape.includes(0))
+  if (!x) return undefined
+  const turned = transposedBy(draw, x, shuffled(draw, x.shape.length))
+  const shape = turned.shape.filter((extent) => extent !== 1)
+  while (shape.length < turned.shape.length) shape.splice(draw.below(shape.length + 1), 0, 1)
+  const target = [...shape]
+  if (draw.chance(0.5)) target[draw.below(target.length)] = -1
+  return draw.node('Reshape', [turned, draw.longs(target)], { dtype: x.dtype, shape })
+}
+
 function shuffled(draw, count) {
   const left = Array.from({ length: count }, (_, axis) => axis)
   return Array.from({ length: count }, () => left.splice(draw.below(left.length), 1)[0])
@@ -452,6 +511,9 @@ export const OPERATORS = [
   cast,
   transpose,
   transposes,
+  movedTransposes,
+  transposedParts,
+  movedOnes,
   reshape,
   reshape,
   viewLike,

@@ -31,6 +31,7 @@ import { MOVEMENTS } from './rules/movements.js'
 import { DROPOUT, IDENTITY, NO_OPS } from './rules/no_ops.js'
 import { PAIRS } from './rules/pairs.js'
 import { SHAPES } from './rules/shapes.js'
+import { TRANSPOSES } from './rules/transposes.js'
 import { removeUnusedFunctions, removeUnusedOpsets, removeUnusedValues } from './unused.js'
 
 /** Name of a pass of `optimize`. */
@@ -156,7 +157,7 @@ export const PASSES: readonly Pass[] = [
     name: 'merge-neighbours',
     description:
       'makes one node or none of two: inverse and repeated ones, casts, transposes, reshapes, slices, joins and splits',
-    rules: () => [...PAIRS, ...MOVEMENTS],
+    rules: () => [...PAIRS, ...TRANSPOSES, ...MOVEMENTS],
   },
   {
     name: 'inline-branches',

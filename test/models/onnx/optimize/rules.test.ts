@@ -218,7 +218,7 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     left: ['y = DequantizeLinear(x, s, z)'],
   },
   'transposes that join': {
-    rules: ['transpose-transpose'],
+    rules: ['transposes-around'],
     inputs: FIXED,
     outputs: 'y z',
     nodes:
@@ -232,6 +232,48 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     nodes: 'a = Transpose<perm=[0,2,3,1]>(x); b = Mul(k, a); c = Tanh(b); y = Transpose<perm=[0,3,1,2]>(c)',
     left: ['y_1 = Mul(k, x)', 'y = Tanh(y_1)'],
   },
+  'cycles of axes around an operator': {
+    rules: ['transposes-around'],
+    inputs: FIXED,
+    nodes: 'a = Transpose<perm=[1,2,0]>(x); b = Relu(a); y = Transpose<perm=[1,2,0]>(b)',
+    left: ['y_1 = Relu(x)', 'y = Transpose<perm=[2,0,1]>(y_1)'],
+  },
+  'inverse transposes of which others use the first': {
+    rules: ['transpose-transpose'],
+    inputs: FIXED,
+    outputs: 'y z',
+    nodes: 'a = Transpose(x); y = Relu(a); b = Transpose(a); z = Exp(b)',
+    left: ['a = Transpose(x)', 'y = Relu(a)', 'z = Exp(x)'],
+  },
+  'a constant along an axis and an operand between transposes': {
+    rules: ['transposes-around'],
+    inputs: { x: 'float32 N 3 4 5', z: 'float32 N 4 5 3' },
+    weights: { k: f(1, 2, 3), o: f(4) },
+    nodes:
+      'a = Transpose<perm=[0,2,3,1]>(x); b = Add(k, a); c = Div(b, o); d = Sub(c, z); y = Transpose<perm=[0,3,1,2]>(d)',
+    left: [
+      'y_1 = Add(y_4, x)',
+      'y_2 = Div(y_1, o)',
+      'y_3 = Transpose<perm=[0,3,1,2]>(z)',
+      'y = Sub(y_2, y_3)',
+    ],
+    constants: { y_4: [1, 2, 3] },
+  },
+  'reductions of two elements, of integers and a slice between transposes': {
+    rules: ['transposes-around'],
+    inputs: { x: 'float32 N 3 4 2', z: 'int64 N 3 4' },
+    outputs: 'y w',
+    weights: { m: l(-1), p: l(1), q: l(3), o: l(1) },
+    nodes:
+      'a = Transpose<perm=[0,2,1,3]>(x); b = Mul(a, a); c = ReduceSum<keepdims=0>(b, m); d = Slice(c, p, q, o); y = Transpose<perm=[0,2,1]>(d); e = Transpose<perm=[2,0,1]>(z); g = ReduceMax<axes=[0]>(e); w = Transpose<perm=[1,2,0]>(g)',
+    left: [
+      'y_1 = Mul(x, x)',
+      'y_2 = ReduceSum<keepdims=0>(y_1, y_3)',
+      'y = Slice(y_2, y_4, y_3, y_6)',
+      'w = ReduceMax<axes=[2]>(z)',
+    ],
+    constants: { y_3: [3], y_4: [1], y_6: [2] },
+  },
   'operands that are transposed alike': {
     rules: ['transposed-operands'],
     inputs: { x: 'float32 N 3 4', z: 'float32 1 3 4' },
@@ -243,6 +285,36 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     inputs: { x: 'float32 N 3 4', z: 'float32 N 3 5' },
     nodes: 'a = Transpose<perm=[2,0,1]>(x); b = Transpose<perm=[2,0,1]>(z); y = Concat<axis=-3>(a, b)',
     left: ['y_1 = Concat<axis=2>(x, z)', 'y = Transpose<perm=[2,0,1]>(y_1)'],
+  },
+  'parts that have a new axis behind their transpose': {
+    rules: ['transposed-parts'],
+    inputs: { x: 'float32 N 3 4', z: 'float32 N 3 4' },
+    weights: { p: l(1) },
+    nodes:
+      'a = Transpose<perm=[0,2,1]>(x); b = Unsqueeze(a, p); c = Transpose<perm=[0,2,1]>(z); d = Unsqueeze(c, p); y = Concat<axis=1>(b, d)',
+    left: [
+      'y_1 = Unsqueeze(x, y_4)',
+      'y_2 = Unsqueeze(z, y_4)',
+      'y_3 = Concat<axis=1>(y_1, y_2)',
+      'y = Transpose<perm=[0,1,3,2]>(y_3)',
+    ],
+    constants: { y_4: [1] },
+  },
+  'axes that go with the order in which a transpose has them': {
+    rules: ['transposed-axes'],
+    inputs: { x: 'int32 N 3 4', z: 'float32 N 4 M' },
+    outputs: 'y w',
+    weights: { k: l(0), p: l(1) },
+    nodes:
+      'a = Transpose<perm=[0,2,1]>(x); y = ReduceMin<axes=[1],keepdims=0>(a); b = Unsqueeze(z, k); c = Transpose<perm=[1,0,2,3]>(b); d = Abs(c); e = Squeeze(d, p); w = Relu(e)',
+    left: ['y = ReduceMin<axes=[2],keepdims=0>(x)', 'e = Abs(z)', 'w = Relu(e)'],
+  },
+  'a transpose and a reshape that moves axes of one element': {
+    rules: ['transpose-reshape'],
+    inputs: { x: 'float32 N 3 1 5' },
+    weights: { k: l(-1, 5, 3, 1) },
+    nodes: 'a = Transpose<perm=[0,2,3,1]>(x); b = Reshape(a, k); y = Relu(b)',
+    left: ['b = Transpose<perm=[0,3,1,2]>(x)', 'y = Relu(b)'],
   },
   'operators between a Squeeze and its Unsqueeze': {
     rules: ['reshapes-around'],
@@ -276,12 +348,12 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     constants: { b_1: [0] },
   },
   'a transpose of an axis that a Squeeze removes': {
-    rules: ['reshape-reshape'],
+    rules: ['transposed-axes'],
     inputs: { x: 'float32 N 4 1' },
     weights: { k: l(1) },
     nodes: 'a = Transpose<perm=[0,2,1]>(x); b = Squeeze(a, k); y = Relu(b)',
-    left: ['b = Reshape(x, b_1)', 'y = Relu(b)'],
-    constants: { b_1: [-1, 4] },
+    left: ['b = Squeeze(x, b_1)', 'y = Relu(b)'],
+    constants: { b_1: [2] },
   },
   'operators between reshapes': {
     rules: ['reshapes-around'],
@@ -440,6 +512,19 @@ const SIMPLER: Readonly<Record<string, Case>> = {
 }
 
 const KEPT: Readonly<Record<string, Omit<Case, 'rules'>>> = {
+  'reductions of transposed floats that engines compute in another order': {
+    inputs: { x: 'float32 N 3 4', z: 'float32 N 2 4', o: 'float32 1 N' },
+    outputs: 'y w v u',
+    weights: { m: l(1) },
+    nodes:
+      'a = Transpose<perm=[0,2,1]>(x); y = ReduceMax<axes=[1],keepdims=0>(a); b = Transpose<perm=[1,0,2]>(x); w = ReduceMean<axes=[2],keepdims=0>(b); c = Transpose<perm=[0,2,1]>(z); d = ReduceSum(c, m); v = Transpose<perm=[0,2,1]>(d); e = Transpose<perm=[1,0]>(o); u = ReduceSum<keepdims=0>(e, m)',
+  },
+  'transposes that others use, and operands that would need as many': {
+    inputs: { x: 'float32 N 3 4', z: 'float32 N 4 3' },
+    outputs: 'y w a',
+    nodes:
+      'a = Transpose<perm=[0,2,1]>(x); b = Relu(a); y = Transpose<perm=[0,2,1]>(b); c = Transpose<perm=[1,2,0]>(x); d = Transpose<perm=[2,1,0]>(z); e = Add(c, d); w = Relu(e)',
+  },
   'a transpose that moves an axis of more than one element': {
     inputs: { x: 'float32 S 2 N 8' },
     weights: { k: l(0, 0, -1) },
@@ -503,10 +588,6 @@ const KEPT: Readonly<Record<string, Omit<Case, 'rules'>>> = {
     inputs: { x: 'float32 N 2 3 3' },
     outputs: 'y z',
     nodes: 'a = Clip(x); b = MaxPool<kernel_shape=[1,1]>(a); c = Less(b, x); y = Not(c); z = Softmax(b)',
-  },
-  'cycles of axes': {
-    inputs: FIXED,
-    nodes: 'a = Transpose<perm=[1,2,0]>(x); b = Relu(a); y = Transpose<perm=[1,2,0]>(b)',
   },
   'operands that are transposed in other ways': {
     inputs: { x: 'float32 2 2 2' },

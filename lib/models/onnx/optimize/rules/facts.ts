@@ -69,7 +69,12 @@ export function axesOf(axes: readonly number[], rank: number | undefined): reado
 
 /** The axes of a reduction, by an attribute or an input; not those of ArgMax and ArgMin. */
 export function reductionAxes(node: RewriteNode): ReturnType<typeof listOf> {
-  return listOf(node, 'axes', node.opType === 'ReduceSum' ? 13 : 18, 1)
+  return listOf(node, 'axes', reductionAxesInput(node), 1)
+}
+
+/** The operator set from which on the axes of a reduction are an input. */
+export function reductionAxesInput({ opType }: RewriteNode): number {
+  return opType === 'ReduceSum' ? 13 : 18
 }
 
 /** The axes of a Squeeze or Unsqueeze, in order; undefined where they do not follow. */

@@ -11,7 +11,6 @@ import {
   int,
   integersOf,
   ints,
-  isIdentity,
   isOnlyUse,
   permOf,
   ruleOf,
@@ -28,17 +27,6 @@ export function listConstant(maker: NodeMaker, values: readonly number[]): Rewri
 
 /** Largest int64, which means the end of an axis. */
 const LAST = 2n ** 63n - 1n
-
-const transposes: NodeRule['apply'] = (node, { make }) => {
-  const inner = node.producer(0, 'Transpose')
-  const [outerPerm, innerPerm] = [permOf(node), inner && permOf(inner)]
-  if (!inner || outerPerm?.length !== innerPerm?.length || !outerPerm || !innerPerm) return undefined
-  const perm = outerPerm.map((axis) => innerPerm[axis]!)
-  if (isIdentity(perm)) return inner.input(0)
-  return isOnlyUse(node.input(0), node)
-    ? make('Transpose', [inner.input(0)], { perm: ints(perm) })
-    : undefined
-}
 
 /** Operators that compute each element from one element; others are those whose second input is one number. */
 export const UNARY: ReadonlySet<string> = new Set([
@@ -131,16 +119,6 @@ function rebuilt(chain: readonly RewriteNode[], value: RewriteValue, { make }: N
   }, value)
 }
 
-/** Operators between a Transpose and the one that undoes it work without both. */
-const transposesAround: NodeRule['apply'] = (node, maker) => {
-  const found = chainAbove(node)
-  if (!found?.first.is('Transpose')) return undefined
-  const [outer, inner] = [permOf(node), permOf(found.first)]
-  const x = found.first.input(0)
-  if (!x || !outer || outer.length !== inner?.length) return undefined
-  return isIdentity(outer.map((axis) => inner[axis]!)) ? rebuilt(found.chain, x, maker) : undefined
-}
-
 const RESHAPES = ['Reshape', 'Flatten', 'Squeeze', 'Unsqueeze']
 
 /** Operators between two changes of the shape, of which the second restores it. */
@@ -158,32 +136,6 @@ function isOtherWay(first: RewriteNode, second: RewriteNode): boolean {
   const names = [first.opType, second.opType].sort()
   const [one, other] = [axesOfChange(first), axesOfChange(second)]
   return String(names) === 'Squeeze,Unsqueeze' && one !== undefined && String(one) === String(other)
-}
-
-/** Operators of two operands that meet element by element. */
-const BINARY = ['Add', 'And', 'Div', 'Equal', 'Greater', 'Less', 'Mul', 'Or', 'Pow', 'Sub', 'Xor']
-
-/** Two operands that are transposed alike are transposed once, behind the operator. */
-const transposedOperands: NodeRule['apply'] = (node, { make }) => {
-  const transposes = [0, 1].map((at) => node.producer(at, 'Transpose'))
-  const [one, other] = transposes.map((each) => each && permOf(each))
-  const [a, b] = transposes.map((each) => each?.input(0))
-  if (!one || !other || !a || !b || String(one) !== String(other) || node.opset < 7) return undefined
-  if (!node.inputs.every((value) => isOnlyUse(value, node))) return undefined
-  return make('Transpose', [make(node.opType, [a, b], attributesOf(node))], { perm: ints(one) })
-}
-
-/** Parts that are transposed alike are joined first, along the axis that theirs was. */
-const transposedParts: NodeRule['apply'] = (node, { make }) => {
-  const transposes = node.inputs.map((_, at) => node.producer(at, 'Transpose'))
-  const perms = transposes.map((each) => each && permOf(each))
-  const [perm] = perms
-  const axis = axisOf(node.int('axis'), perm?.length)
-  if (!perm || axis === undefined || node.inputs.length < 2) return undefined
-  if (!perms.every((each) => String(each) === String(perm))) return undefined
-  if (!node.inputs.every((value) => value?.graph === node.graph && isOnlyUse(value, node))) return undefined
-  const parts = transposes.map((each) => each!.input(0))
-  return make('Transpose', [make('Concat', parts, { axis: int(perm[axis]!) })], { perm: ints(perm) })
 }
 
 /** Whether a node keeps the order of elements: a change of the shape, or a Transpose that moves only axes of one element. */
@@ -229,7 +181,7 @@ function addedOnes(shorter: RewriteValue['shape'], longer: RewriteValue['shape']
 }
 
 /** A Squeeze or Unsqueeze, with its axes where the operator set wants them. */
-function changeAxes(
+export function changeAxes(
   maker: NodeMaker,
   opType: 'Squeeze' | 'Unsqueeze',
   { x, axes, opset }: { readonly x: RewriteValue; readonly axes: readonly number[]; readonly opset: number },
@@ -288,7 +240,12 @@ const slices: NodeRule['apply'] = (node, maker) => {
     if (!both) return undefined
     all.set(each.axis, both)
   }
-  const axes = [...all.values()].sort((one, other) => one.axis - other.axis)
+  return makeSlice(maker, x, [...all.values()])
+}
+
+/** A Slice of these axes, from operator set 10 on. */
+export function makeSlice(maker: NodeMaker, x: RewriteValue, bounds: readonly AxisSlice[]): RewriteValue {
+  const axes = [...bounds].sort((one, other) => one.axis - other.axis)
   const list = (numbers: readonly number[]): RewriteValue => listConstant(maker, numbers)
   const steps = axes.map(({ step }) => step)
   return maker.make('Slice', [
@@ -373,10 +330,6 @@ const sequenceConcat: NodeRule['apply'] = (node, { make }) => {
 }
 
 export const MOVEMENTS: readonly NodeRule[] = [
-  ruleOf('transpose-transpose', ['Transpose'], transposes),
-  ruleOf('transposes-around', ['Transpose'], transposesAround),
-  ruleOf('transposed-operands', BINARY, transposedOperands),
-  ruleOf('transposed-parts', ['Concat'], transposedParts),
   ruleOf('unsqueeze-squeeze', ['Squeeze', 'Unsqueeze'], unsqueezes),
   ruleOf('reshape-reshape', [...RESHAPES, 'Transpose'], reshapes),
   ruleOf('reshapes-around', RESHAPES, reshapesAround),
