@@ -3,6 +3,8 @@
  * again, in the shorter of plain and scientific notation.
  */
 
+import { countDigits, MINUS, writeFraction, writeText, writeWhole } from './write_numbers.js'
+
 /** Digits without trailing zeros, and the power of ten that they are multiplied by. */
 interface Decimal {
   readonly digits: string
@@ -20,15 +22,31 @@ export function floatText(value: number, isSingle: boolean): string {
   if (value < 0 || Object.is(value, -0)) return `-${floatText(-value, isSingle)}`
   if (value === Number.POSITIVE_INFINITY) return 'inf'
   if (value === 0) return '0'
-  const { digits, exponent } = isSingle
-    ? (exactSingle(value) ?? shortestSingle(value))
-    : decimalOf(value.toExponential())
-  const isOne = digits.length === 1
+  const { digits, exponent } = isSingle ? decimalOfSingle(value) : decimalOf(value.toExponential())
+  return isPlain(digits.length, exponent) ? plain(value, digits, exponent) : scientific(digits, exponent)
+}
+
+/**
+ * Writes the text of `floatText` as ASCII; most float32 values without a string of their own.
+ *
+ * @returns the offset behind the text
+ */
+export function writeFloat(bytes: Buffer, at: number, value: number, isSingle: boolean): number {
+  const magnitude = Math.abs(value)
+  const digits = isSingle ? exactSingle(magnitude) : 0
+  const count = countDigits(digits)
+  if (digits === 0 || !isPlain(count, exactExponent)) return writeText(bytes, at, floatText(value, isSingle))
+  let to = at
+  if (value < 0) bytes[to++] = MINUS
+  if (exactExponent >= 0) return writeWhole(bytes, to, magnitude)
+  return writeFraction(bytes, to, digits, count, -exactExponent)
+}
+
+function isPlain(digitCount: number, exponent: number): boolean {
+  const isOne = digitCount === 1
   const upper = isOne ? MAX_ZEROS - 1 : MAX_ZEROS
-  const lower = -(digits.length + (isOne ? MAX_LEADING_ZEROS - 1 : MAX_LEADING_ZEROS))
+  const lower = -(digitCount + (isOne ? MAX_LEADING_ZEROS - 1 : MAX_LEADING_ZEROS))
   return exponent >= lower && exponent <= upper
-    ? plain(value, digits, exponent)
-    : scientific(digits, exponent)
 }
 
 function plain(value: number, digits: string, exponent: number): string {
@@ -56,7 +74,9 @@ function decimalOf(exponential: string): Decimal {
 /** Most digits that a float32 needs, and those that it always keeps: fewer ones are these without zeros at the end. */
 const SINGLE_DIGITS = 9
 const KEPT_DIGITS = 6
+const MOST_DROPPED = SINGLE_DIGITS - KEPT_DIGITS
 const POWERS = Array.from({ length: 13 }, (_, power) => 10 ** power)
+const INVERSES = POWERS.map((power) => 1 / power)
 /** Numbers from 10^8 on have nine digits before the point. */
 const [LOWEST_SCALED, HIGHEST_SCALED] = [10 ** (SINGLE_DIGITS - 1), 10 ** SINGLE_DIGITS]
 
@@ -73,49 +93,57 @@ const POWER_OF_EXPONENT = Int8Array.from(
 /** Half of the distance between neighbouring floats of an exponent. */
 const HALF_STEPS = Float64Array.from({ length: 256 }, (_, exponent) => 2 ** (exponent - 151))
 
+/** The power of ten of the digits that `exactSingle` returned last: an object for each number would cost as much as the digits. */
+let exactExponent = 0
+
 /**
  * The shortest digits of a float32 from 10^-4 to 10^9 by numbers alone, which takes a fiftieth of the time of texts. The product with a
- * power of ten up to 12 is exact: 24 bits and 28 of 5^12. Undefined for other numbers, and for powers of two that need more than six
- * digits, around which floats are not evenly spaced.
+ * power of ten up to 12 is exact: 24 bits and 28 of 5^12. Returns 0 for other numbers, and for powers of two that need more than six
+ * digits, around which floats are not evenly spaced. Sets `exactExponent`.
  */
-function exactSingle(value: number): Decimal | undefined {
+function exactSingle(value: number): number {
   float[0] = value
   const word = bits[0]!
   let power = POWER_OF_EXPONENT[word >>> 23]!
-  if (!(power >= 0 && power <= 12)) return undefined
+  if (!(power >= 0 && power <= 12)) return 0
   let scaled = value * POWERS[power]!
   // The float is up to twice the power of two that was looked up.
   if (scaled >= HIGHEST_SCALED) scaled = value * (POWERS[--power] ?? Number.NaN)
-  if (!(scaled >= LOWEST_SCALED && scaled < HIGHEST_SCALED)) return undefined
+  if (!(scaled >= LOWEST_SCALED && scaled < HIGHEST_SCALED)) return 0
   const isPower = (word & MANTISSA) === 0
   // Numbers at half of the distance to the next float round to the even one.
   const half = isPower ? 0 : HALF_STEPS[word >>> 23]! * POWERS[power]!
   const isEven = (word & 1) === 0
-  const whole = Math.floor(scaled) | 0
-  const fraction = scaled - whole
-  let found = isPower ? 0 : rounded(whole, fraction, 1)
-  for (let count = isPower ? KEPT_DIGITS : SINGLE_DIGITS - 1; count >= KEPT_DIGITS; count--) {
-    const near = rounded(whole, fraction, POWERS[SINGLE_DIGITS - count]! | 0)
+  let found = isPower ? 0 : rounded(scaled, 1, 1)
+  for (let places = isPower ? MOST_DROPPED : 1; places <= MOST_DROPPED; places++) {
+    const near = rounded(scaled, POWERS[places]!, INVERSES[places]!)
     const distance = Math.abs(near - scaled)
     if (distance > half || (distance === half && !isEven)) break
     found = near
   }
-  if (found === 0) return undefined
-  let exponent = -power
+  found |= 0
+  if (found === 0) return 0
+  exactExponent = -power
   while (found % 10 === 0) {
     found = (found / 10) | 0
-    exponent += 1
+    exactExponent += 1
   }
-  return { digits: String(found), exponent }
+  return found
 }
 
-/** The multiple of a unit that is nearest to `whole + fraction`; of two, the one that is even. Whole numbers of 32 bits are fast. */
-function rounded(whole: number, fraction: number, unit: number): number {
-  const rest = (whole % unit) | 0
-  const lower = (whole - rest) | 0
-  const twice = 2 * (rest + fraction)
-  const isUp = twice > unit || (twice === unit && (((lower / unit) | 0) & 1) === 1)
-  return isUp ? (lower + unit) | 0 : lower
+/**
+ * The multiple of a unit that is nearest to `scaled`; of two, the one that is even. A product with the inverse that is rounded up to the
+ * next whole number has a rest below zero, and the same result.
+ */
+function rounded(scaled: number, unit: number, inverse: number): number {
+  const lower = Math.floor(scaled * inverse)
+  const rest = 2 * (scaled - lower * unit)
+  return (rest > unit || (rest === unit && (lower & 1) === 1) ? lower + 1 : lower) * unit
+}
+
+function decimalOfSingle(value: number): Decimal {
+  const digits = exactSingle(value)
+  return digits > 0 ? { digits: String(digits), exponent: exactExponent } : shortestSingle(value)
 }
 
 function shortestSingle(value: number): Decimal {

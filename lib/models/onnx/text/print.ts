@@ -6,7 +6,8 @@ import { checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { ATTRIBUTE_TYPES, FORMAT_NAME } from '../../../formats/onnx/schema.js'
-import { floatText } from '../../../formats/onnx/text/float_text.js'
+import { floatText, writeFloat } from '../../../formats/onnx/text/float_text.js'
+import { joinedNumbers } from '../../../formats/onnx/text/write_numbers.js'
 import { valueText } from '../../../value_text.js'
 import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
@@ -232,13 +233,10 @@ const SCALAR_TEXTS: Readonly<
   FLOAT: (each) => floatText(each.floats('f').at(-1) ?? 0, true),
   INT: (each) => String(each.int('i') ?? 0),
   STRING: (each) => bytesText(each.byteValues('s').at(-1)),
-  FLOATS: (each) =>
-    list(
-      '[',
-      ', ',
-      ']',
-      each.floats('floats').map((value) => floatText(value, true)),
-    ),
+  FLOATS: (each) => {
+    const values = each.floats('floats')
+    return `[${joinedNumbers(values.length, ', ', (text, to, index) => writeFloat(text, to, values[index]!, true))}]`
+  },
   INTS: (each) => list('[', ', ', ']', each.ints('ints').map(String)),
   STRINGS: (each) => {
     const texts = each.byteValues('strings').map(bytesText)

@@ -4,7 +4,8 @@ import type { Message, MessageField } from '../../../formats/onnx/protobuf/messa
 import { DTYPE_OF_CODE, LOCATION_EXTERNAL } from '../../../formats/onnx/schema.js'
 import { tensorOfField } from '../../../formats/onnx/tensor/from_message.js'
 import { elementName } from '../../../formats/onnx/text/element_names.js'
-import { floatText } from '../../../formats/onnx/text/float_text.js'
+import { writeFloat } from '../../../formats/onnx/text/float_text.js'
+import { joinedNumbers, writeText, writeWhole } from '../../../formats/onnx/text/write_numbers.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { identifier, list, quoted } from './words.js'
 
@@ -85,36 +86,43 @@ async function stringsText(tensor: Extract<Tensor, { kind: 'string' }>): Promise
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-type Reader = (view: DataView, offset: number) => string
+/** Writes the element at an offset of the view, as ASCII. */
+type Write = (text: Buffer, to: number, view: DataView, at: number) => number
 
-interface PrintedType {
-  readonly bytes: number
-  readonly read: Reader
-}
-
-const unsigned8: PrintedType = { bytes: 1, read: (view, at) => String(view.getUint8(at)) }
-const unsigned16: PrintedType = { bytes: 2, read: (view, at) => String(view.getUint16(at, true)) }
+const unsigned8: Write = (text, to, view, at) => writeWhole(text, to, view.getUint8(at))
+const unsigned16: Write = (text, to, view, at) => writeWhole(text, to, view.getUint16(at, true))
 
 /** Types with values in ONNX text; 8- and 16-bit floats are printed as their codes. */
-const PRINTED: Readonly<Partial<Record<Dtype, PrintedType>>> = {
-  int8: { bytes: 1, read: (view, at) => String(view.getInt8(at)) },
-  int16: { bytes: 2, read: (view, at) => String(view.getInt16(at, true)) },
-  int32: { bytes: 4, read: (view, at) => String(view.getInt32(at, true)) },
-  int64: { bytes: 8, read: (view, at) => String(view.getBigInt64(at, true)) },
-  uint8: unsigned8,
-  bool: unsigned8,
-  float8_e4m3fn: unsigned8,
-  float8_e4m3fnuz: unsigned8,
-  float8_e5m2: unsigned8,
-  float8_e5m2fnuz: unsigned8,
-  float8_e8m0fnu: unsigned8,
-  uint16: unsigned16,
-  float16: unsigned16,
-  bfloat16: unsigned16,
-  uint32: { bytes: 4, read: (view, at) => String(view.getUint32(at, true)) },
-  uint64: { bytes: 8, read: (view, at) => String(view.getBigUint64(at, true)) },
-  float32: { bytes: 4, read: (view, at) => signed(view, at + 3, view.getFloat32(at, true), true) },
-  float64: { bytes: 8, read: (view, at) => signed(view, at + 7, view.getFloat64(at, true), false) },
+const PRINTED: Readonly<Partial<Record<Dtype, { readonly bytes: number; readonly write: Write }>>> = {
+  int8: { bytes: 1, write: (text, to, view, at) => writeWhole(text, to, view.getInt8(at)) },
+  int16: { bytes: 2, write: (text, to, view, at) => writeWhole(text, to, view.getInt16(at, true)) },
+  int32: { bytes: 4, write: (text, to, view, at) => writeWhole(text, to, view.getInt32(at, true)) },
+  int64: { bytes: 8, write: writeInt64 },
+  uint8: { bytes: 1, write: unsigned8 },
+  bool: { bytes: 1, write: unsigned8 },
+  float8_e4m3fn: { bytes: 1, write: unsigned8 },
+  float8_e4m3fnuz: { bytes: 1, write: unsigned8 },
+  float8_e5m2: { bytes: 1, write: unsigned8 },
+  float8_e5m2fnuz: { bytes: 1, write: unsigned8 },
+  float8_e8m0fnu: { bytes: 1, write: unsigned8 },
+  uint16: { bytes: 2, write: unsigned16 },
+  float16: { bytes: 2, write: unsigned16 },
+  bfloat16: { bytes: 2, write: unsigned16 },
+  uint32: { bytes: 4, write: (text, to, view, at) => writeWhole(text, to, view.getUint32(at, true)) },
+  uint64: {
+    bytes: 8,
+    write: (text, to, view, at) => writeText(text, to, String(view.getBigUint64(at, true))),
+  },
+  float32: {
+    bytes: 4,
+    write: (text, to, view, at) =>
+      writeFloatOfFile(text, to, view.getFloat32(at, true), true, view.getInt8(at + 3)),
+  },
+  float64: {
+    bytes: 8,
+    write: (text, to, view, at) =>
+      writeFloatOfFile(text, to, view.getFloat64(at, true), false, view.getInt8(at + 7)),
+  },
 }
 
 /** Whether ONNX text has a form for values of a type. */
@@ -122,25 +130,33 @@ export function isPrinted(dtype: Dtype): boolean {
   return dtype === 'string' || dtype in PRINTED
 }
 
-/** NaN keeps its sign, which a number of JavaScript does not tell. */
-function signed(view: DataView, signByte: number, value: number, isSingle: boolean): string {
-  const text = floatText(value, isSingle)
-  return text === 'nan' && view.getUint8(signByte) >= 0x80 ? '-nan' : text
+/** Numbers whose upper half is in -2^21..2^21-1 are numbers of JavaScript; others are made as BigInt, which takes longer. */
+const SAFE_UPPER_HALF = 2 ** 21
+
+function writeInt64(text: Buffer, to: number, view: DataView, at: number): number {
+  const upper = view.getInt32(at + 4, true)
+  if (upper < -SAFE_UPPER_HALF || upper >= SAFE_UPPER_HALF)
+    return writeText(text, to, String(view.getBigInt64(at, true)))
+  return writeWhole(text, to, upper * 2 ** 32 + view.getUint32(at, true))
 }
 
-/** Numbers that are joined at a time: a million texts that live until the end would all be moved by the garbage collector. */
-const JOINED_NUMBERS = 512
+/** NaN keeps its sign, which a number of JavaScript does not tell: that of the last byte. */
+function writeFloatOfFile(
+  text: Buffer,
+  to: number,
+  value: number,
+  isSingle: boolean,
+  lastByte: number,
+): number {
+  return Number.isNaN(value) && lastByte < 0
+    ? writeText(text, to, '-nan')
+    : writeFloat(text, to, value, isSingle)
+}
 
 async function numbersText(tensor: DenseTensor): Promise<string> {
-  const { bytes: width, read } = PRINTED[tensor.dtype]!
+  const { bytes: width, write } = PRINTED[tensor.dtype]!
   const bytes = await tensor.bytes()
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const parts: string[] = []
-  for (let from = 0; from < bytes.byteLength; from += JOINED_NUMBERS * width) {
-    const to = Math.min(bytes.byteLength, from + JOINED_NUMBERS * width)
-    const texts: string[] = []
-    for (let at = from; at < to; at += width) texts.push(read(view, at))
-    parts.push(texts.join(','))
-  }
-  return list(' {', ',', '}', parts)
+  const count = bytes.byteLength / width
+  return ` {${joinedNumbers(count, ',', (text, to, index) => write(text, to, view, index * width))}}`
 }

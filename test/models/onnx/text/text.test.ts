@@ -1,7 +1,7 @@
 /** printModel: the syntax of onnx.printer. `test/programs/onnx_text.mjs` compares whole models with the reference. */
 import { describe, expect, it } from 'vitest'
 import { floatText } from '../../../../lib/formats/onnx/text/float_text.js'
-import { open, save, serialize, stringTensor, tensor } from '../../../../lib/index.js'
+import { open, save, serialize, stringTensor, type Tensor, tensor } from '../../../../lib/index.js'
 import { addFunction, Graph, type NewNode, OnnxModel, printModel } from '../../../../lib/onnx.js'
 import { runCli, runJson } from '../../../cli/run_cli.js'
 import { temporaryFolder } from '../../../cli/temporary_folder.js'
@@ -59,6 +59,53 @@ describe('numbers', () => {
     [1e22, '1e+22'],
     [5e-324, '5e-324'],
   ])('float64 %f', (value, text) => expect(floatText(value, false)).toBe(text))
+})
+
+/** What is between the braces of the only initializer. */
+async function printedValues(values: Tensor): Promise<string> {
+  const model = OnnxModel.create({ opset: 21 })
+  model.graph.setInitializer('w', values)
+  return /\{([^}]*)\}>/.exec(await printModel(model))![1]!
+}
+
+describe('values of tensors, which are written as bytes', () => {
+  it('are the texts of their floats, over several parts and of every exponent', async () => {
+    const bits = new Uint32Array(6000).map((_, at) => Math.imul(at, 2654435761) ^ (at << 23))
+    const random = [...new Float32Array(bits.buffer)].filter(Number.isFinite)
+    // Short digits before and behind the point, and near 10^9, where digits are those of the number.
+    const short = random.map((_, at) => (at - 3000) * 10 ** ((at % 25) - 12))
+    const values = Float32Array.of(...[0, -0, 1e8, 1e9, 999999936, 1234567, 0.5, 1e-4], ...short, ...random)
+    expect(await printedValues(tensor(values, { shape: [values.length] }))).toBe(
+      [...values].map((value) => floatText(value, true)).join(','),
+    )
+    const doubles = Float64Array.from(values, (value, at) => value * (1 + at * 2 ** -40))
+    expect(await printedValues(tensor(doubles, { shape: [doubles.length] }))).toBe(
+      [...doubles].map((value) => floatText(value, false)).join(','),
+    )
+  })
+
+  it('keep the sign of NaN', async () => {
+    const bits = Uint32Array.of(0x7fc00000, 0xffc00000)
+    expect(await printedValues(tensor(new Float32Array(bits.buffer), { shape: [2] }))).toBe('nan,-nan')
+    const wide = BigUint64Array.of(0x7ff8000000000000n, 0xfff8000000000000n)
+    expect(await printedValues(tensor(new Float64Array(wide.buffer), { shape: [2] }))).toBe('nan,-nan')
+  })
+
+  const powers = [...Array(64).keys()].flatMap((power) => [2n ** BigInt(power), 10n ** BigInt(power % 19)])
+  const around = powers.flatMap((power) => [power - 1n, power, power + 1n])
+  const signed = [...around, ...around.map((value) => -value)]
+  it.each([
+    ['int64', BigInt64Array.from(signed.filter((value) => BigInt.asIntN(64, value) === value))],
+    ['uint64', BigUint64Array.from(around.filter((value) => BigInt.asUintN(64, value) === value))],
+    ['int32', Int32Array.from(signed, Number)],
+    ['uint32', Uint32Array.from(around, Number)],
+    ['int16', Int16Array.from(signed, Number)],
+    ['uint16', Uint16Array.from(around, Number)],
+    ['int8', Int8Array.from(signed, Number)],
+    ['uint8', Uint8Array.from(around, Number)],
+  ])('are those of %s', async (_, values) =>
+    expect(await printedValues(tensor(values, { shape: [values.length] }))).toBe([...values].join(',')),
+  )
 })
 
 function nested(): OnnxModel {
