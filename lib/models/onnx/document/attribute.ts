@@ -117,7 +117,7 @@ export class ProtoAttribute implements Attribute {
     const { message } = this
     const checked = checkNewAttribute(message, attribute, this.graphsByMessage)
     const { type } = checked
-    for (const field of VALUE_FIELDS) if (message.has(field)) message.clear(field)
+    for (const field of [...VALUE_FIELDS, 'ref_attr_name']) if (message.has(field)) message.clear(field)
     if ('refName' in checked) message.setText('ref_attr_name', checked.refName)
     else SETTERS[type](message, checked.value as never)
     message.setInt('type', ATTRIBUTE_TYPES.indexOf(type))
@@ -179,8 +179,12 @@ const VALUE_FIELDS = [
   'strings',
   'tp',
   'type_protos',
-  'ref_attr_name',
 ]
+
+/** Whether the file has a value; one that refers to an attribute of the function has none. */
+export function hasValue({ message }: Attribute): boolean {
+  return VALUE_FIELDS.some((field) => message.has(field))
+}
 
 type Setters = { [New in NewAttributeValue as New['type']]: (message: Message, value: New['value']) => void }
 

@@ -2,7 +2,7 @@
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
-import { integersOf } from '../document/attribute.js'
+import { hasValue, integersOf } from '../document/attribute.js'
 import { standardDomain } from '../document/node.js'
 import type { Attribute, Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
@@ -125,13 +125,19 @@ export class NodeView {
     return numbers?.every(Number.isSafeInteger) ? numbers : undefined
   }
 
-  /** Undefined where the node has none, and for a reference that nothing resolves. */
+  /**
+   * Undefined where the node has none, and for a reference that nothing resolves. Outside functions onnx and onnxruntime read the value
+   * beside a reference.
+   */
   attribute(name: string): Attribute | undefined {
     this.#attributes ??= this.node.attributesOnce()
     const attribute = this.#attributes.find((each) => each.name === name)
     if (!attribute) return undefined
     const { refName } = attribute
-    return refName === '' ? attribute : this.#context.attributeOf?.(refName)
+    if (refName === '') return attribute
+    const { attributeOf } = this.#context
+    if (attributeOf) return attributeOf(refName)
+    return hasValue(attribute) ? attribute : undefined
   }
 
   int(name: string, absent: number): number

@@ -28,6 +28,9 @@ import {
   value,
 } from './model_bytes.js'
 
+/** Of element types. */
+const FLOAT8 = 17
+
 const conv = (...dims: readonly (readonly number[])[]): ModelText => ({
   nodes: [node({ op: 'Conv', inputs: ['x', 'w'] })],
   inputs: [value('x', FLOAT, dims[0]), value('w', FLOAT, dims[1])],
@@ -243,6 +246,20 @@ describe('a strict check refuses', () => {
       { outputs: [value('y', FLOAT, [3])] },
       '"y" is declared as float32 [3]; float32 [2] follows',
     ],
+    [
+      'an output of another type than the value beside a reference, outside functions',
+      { nodes: [node({ op: 'Cast', attributes: [join(intAttribute('to', INT64), field(21, 'outer'))] })] },
+      '"y" is declared as float32 [2]; int64 [2] follows',
+    ],
+    [
+      'a type that the operator lacks in its version, beside a reference',
+      {
+        nodes: [node({ op: 'Cast', attributes: [join(intAttribute('to', FLOAT8), field(21, 'outer'))] })],
+        outputs: [value('y', FLOAT8)],
+        opsets: [['', 9]],
+      },
+      'does not take the type float8_e4m3fn for output 0',
+    ],
     ['matrices that do not fit', matmul([2, 3], [4, 5]), 'cannot multiply [2, 3] by [4, 5]'],
     [
       'shapes that cannot be broadcast',
@@ -314,6 +331,17 @@ describe('a strict check has no finding on', () => {
     [
       'an unknown operator of a domain with previews',
       { nodes: [node({ op: 'Foo', domain: 'ai.onnx.preview' })], opsets: [['ai.onnx.preview', 1]] },
+    ],
+    [
+      'a reference outside functions, whose value nothing knows',
+      { nodes: [node({ op: 'Cast', attributes: [join(field(1, 'to'), int(20, 2), field(21, 'outer'))] })] },
+    ],
+    [
+      'an output of the type of the value beside a reference',
+      {
+        nodes: [node({ op: 'Cast', attributes: [join(intAttribute('to', INT64), field(21, 'outer'))] })],
+        outputs: [value('y', INT64)],
+      },
     ],
     ['the long name of the domain of ONNX', { opsets: [['ai.onnx', 17]] }],
     [
