@@ -27,9 +27,6 @@ const LARGE_BYTES = 100_000_000
 /** Where onnxruntime has no kernel for float16 it computes runs of nodes in float32, and rounds where a run ends. */
 const HALF_TOLERANCE = 2 ** -10
 
-/** Outputs of detectors that find nothing are sigmoids near 0, which onnxruntime computes in steps of 2^-24. */
-const LEAST_SCALE_OF_EDITS = 1e-2
-
 /** Refusals of onnx.checker that its own shape inference makes of models which compute what they did. */
 const EXPLAINED = [
   // STFT: an axis too few, so that the product behind it has other dimensions. Seen only where shapes before it are declared.
@@ -90,7 +87,7 @@ function actionsOfPackages() {
   const setBatch = { ...EDITS['set batch'], refusals: ['ERR_GRAPH', 'ERR_UNSUPPORTED'] }
   const edits = Object.entries({ ...EDITS, 'set batch': setBatch }).map(([name, how]) => [
     name,
-    { ...how, leastScale: LEAST_SCALE_OF_EDITS },
+    { ...how, readsSigmoids: how.tolerance > 0 },
   ])
   return { ...Object.fromEntries(edits), ...COMPRESSIONS }
 }
@@ -125,8 +122,8 @@ async function tryAction(model, { folder, how, ask }) {
     if (plan === undefined) return { outcome: 'not for it' }
     await save(path, plan.onnx ?? file.onnx, plan.saving)
     if (plan.isPass && isUnchanged(model, path)) return { outcome: 'unchanged' }
-    const scale = how.tolerance > 0 && how.leastScale !== undefined && { leastScale: how.leastScale }
-    const request = { name: model.name, path, ...sameNames(model), ...scale, ...plan.request }
+    const { readsSigmoids = false } = how
+    const request = { name: model.name, path, ...sameNames(model), readsSigmoids, ...plan.request }
     if (plan.text !== undefined) {
       request.text = join(folder, 'text')
       writeFileSync(request.text, plan.text)
