@@ -16,6 +16,7 @@ const PROGRAMS = [
   'onnx_check.mjs',
   'onnx_random.mjs --count 400 --seed 5',
   'interop_images.mjs --count 1500',
+  'interop_quantize.mjs',
   'interop_onnx.mjs',
   'interop_npy.mjs',
   'interop_casts.mjs',

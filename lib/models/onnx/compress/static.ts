@@ -288,7 +288,8 @@ class StaticWork implements StaticView {
     const rule = {
       type,
       symmetric: isWeight && (isSigned(type) || axis !== undefined),
-      reduceRange: reduceRange && isWeight,
+      // Of every initializer, as in onnxruntime's tool: those of Pad and Add, too.
+      reduceRange: reduceRange && weight !== undefined,
     }
     const given = weight ? await valueRanges(weight, axis, signal) : this.#rangeOf(name)!
     const [low, high] = 'min' in given ? [[given.min], [given.max]] : [[...given.low], [...given.high]]

@@ -40,7 +40,7 @@ export interface QuantizeStaticOptions extends QuantizableOptions, OpsetOptions 
   readonly weightType?: 'int4' | 'uint4' | 'int8' | 'uint8' | 'int16' | 'uint16'
   /** One scale per output channel of a weight, which is more exact. Default false. */
   readonly perChannel?: boolean
-  /** One bit less for weights, for x86 processors without VNNI. Default false. */
+  /** One bit less for weights and other initializers, for x86 processors without VNNI. Default false. */
   readonly reduceRange?: boolean
   readonly signal?: AbortSignal
 }
@@ -112,12 +112,21 @@ function checkType(option: string, type: CodeType, allowed: readonly CodeType[])
 export function checkRanges(given: unknown): ReadonlyMap<string, ValueRange> {
   if (typeof given !== 'object' || given === null)
     refuse('ranges', given, 'an object of { min, max } by name')
-  const cache = (given as { readonly data?: unknown }).data
-  const isCache = typeof cache === 'object' && cache !== null && !('min' in cache)
-  const entries = Object.entries(isCache ? cache : given)
+  const { data } = given as { readonly data?: unknown }
+  // A value may have the name "data".
+  const isRange = Array.isArray(data) || isCached(data) || Object.hasOwn(Object(data), 'min')
+  const entries = Object.entries(typeof data === 'object' && data !== null && !isRange ? data : given)
   return new Map(
-    entries.map(([name, range]) => [name, isCache ? cachedRange(name, range) : checkRange(name, range)]),
+    entries.map(([name, range]) => [
+      name,
+      isCached(range) ? cachedRange(name, range) : checkRange(name, range),
+    ]),
   )
+}
+
+/** Entries are those of `TensorsData`, or of a dictionary of `TensorData`, which `write_calibration_table` takes as well. */
+function isCached(entry: unknown): boolean {
+  return typeof entry === 'object' && entry !== null && ('lowest' in entry || 'highest' in entry)
 }
 
 /**

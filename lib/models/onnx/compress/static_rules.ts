@@ -142,7 +142,7 @@ const clamp: Rule = (node, marks, view) => {
   if (!marks.has(input)) return
   const { graph } = view
   const isOnlyUse = graph.usesOf(input).length === 1 && graph.producerOf(input) !== undefined
-  if (isOnlyUse && !graph.outputNames.has(input) && !graph.outputNames.has(output) && view.clampsTo(node)) {
+  if (isOnlyUse && !graph.outputNames.has(input) && view.clampsTo(node)) {
     marks.values.delete(input)
     marks.removed.add(node)
   } else marks.add(input)

@@ -111,11 +111,24 @@ describe('quantizeStatic', () => {
     ],
   ])('takes the JSON of the calibration cache of onnxruntime with %s', async (_, range) => {
     const entry = { ...range, CLS: 'TensorData' }
-    const cache = { CLS: 'TensorsData', data: { x: entry, y: entry } } as unknown as ValueRanges
-    const model = modelOf([{ opType: 'Add', inputs: ['x', 'x'], outputs: ['y'] }])
-    await quantizeStatic(model, { ranges: cache })
-    expect(await numbersOf(model, 'x_scale')).toEqual([Math.fround(3 / 255)])
-    expect(await numbersOf(model, 'x_zero_point')).toEqual([85])
+    const entries = { x: entry, y: entry }
+    for (const cache of [{ CLS: 'TensorsData', data: entries }, entries] as unknown as ValueRanges[]) {
+      const model = modelOf([{ opType: 'Add', inputs: ['x', 'x'], outputs: ['y'] }])
+      await quantizeStatic(model, { ranges: cache })
+      expect(await numbersOf(model, 'x_scale')).toEqual([Math.fround(3 / 255)])
+      expect(await numbersOf(model, 'x_zero_point')).toEqual([85])
+    }
+  })
+
+  it('takes a value of the name "data" in every form', async () => {
+    for (const range of [{ min: -1, max: 2 }, [-1, 2], { lowest: array(-1), highest: array([2]) }]) {
+      const model = modelOf([
+        { opType: 'Add', inputs: ['x', 'x'], outputs: ['data'] },
+        { opType: 'Exp', inputs: ['data'], outputs: ['y'] },
+      ])
+      await quantizeStatic(model, { ranges: { x: RANGE, data: range } as unknown as ValueRanges })
+      expect(await numbersOf(model, 'data_scale')).toEqual([Math.fround(3 / 255)])
+    }
   })
 
   it.each([
@@ -155,6 +168,23 @@ describe('quantizeStatic', () => {
     const relu = of({ opType: 'Relu', inputs: ['a'], outputs: ['b'] })
     await quantizeStatic(relu, { ranges: { ...ranges, b: RANGE } })
     expect(operatorsOf(relu.graph)).toContain('Relu')
+  })
+
+  it('removes a Relu that makes an output of the graph, as the tool does', async () => {
+    const model = modelOf([
+      { opType: 'Add', inputs: ['x', 'x'], outputs: ['a'] },
+      { opType: 'Relu', inputs: ['a'], outputs: ['y'] },
+    ])
+    await quantizeStatic(model, { ranges: { x: RANGE, a: RANGE, y: { min: 0, max: 1 } } })
+    expect(operatorsOf(model.graph)).not.toContain('Relu')
+    expect(model.graph.producerOf('y')?.opType).toBe('DequantizeLinear')
+  })
+
+  it('reduces the range of every initializer, as the tool does', async () => {
+    const model = modelOf([{ opType: 'Add', inputs: ['x', 'k'], outputs: ['y'] }], { k: [-1, 0, 0, 1] })
+    await quantizeStatic(model, { ranges: { x: RANGE, y: RANGE }, reduceRange: true })
+    expect(await numbersOf(model, 'k_scale')).toEqual([Math.fround(2 / 127)])
+    expect(await numbersOf(model, 'x_scale')).toEqual([Math.fround(2 / 255)])
   })
 
   it.each([
