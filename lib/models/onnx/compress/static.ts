@@ -253,13 +253,16 @@ class StaticWork implements StaticView {
     this.#dropWeights(marks)
   }
 
-  /** Input of Relu and Clip takes the range of the output if that is its only use; Softmax gives 0 to 1. */
+  /**
+   * Input of Relu and Clip takes the range of the output if that is its only use; Softmax gives 0 to 1. The tool forgets that an output of
+   * the graph is used by the caller, who would get it clamped.
+   */
   #rangeOf(name: string): ValueRange | undefined {
     const { graph } = this
     const { ranges } = this.#settings
     if (graph.producerOf(name)?.opType === 'Softmax') return { min: 0, max: 1 }
     const uses = graph.usesOf(name)
-    const user = uses.length === 1 ? uses[0]!.node : undefined
+    const user = uses.length === 1 && !graph.outputNames.has(name) ? uses[0]!.node : undefined
     const isClamped = (user?.opType === 'Relu' || user?.opType === 'Clip') && user.inputs[0] === name
     const output = isClamped && ranges.has(name) ? ranges.get(user.outputs[0] ?? '') : undefined
     return output ?? ranges.get(name)

@@ -180,6 +180,16 @@ describe('quantizeStatic', () => {
     expect(model.graph.producerOf('y')?.opType).toBe('DequantizeLinear')
   })
 
+  it('keeps the range of an output of the graph that a Relu takes', async () => {
+    const model = modelOf([
+      { opType: 'Add', inputs: ['x', 'x'], outputs: ['y'] },
+      { opType: 'Relu', inputs: ['y'], outputs: ['z'] },
+    ])
+    model.graph.addOutput('z', { kind: 'tensor', dtype: 'float32', shape: [2, 2] })
+    await quantizeStatic(model, { ranges: { x: RANGE, y: RANGE, z: { min: 0, max: 1 } } })
+    expect(await numbersOf(model, 'y_scale')).toEqual([Math.fround(2 / 255)])
+  })
+
   it('reduces the range of every initializer, as the tool does', async () => {
     const model = modelOf([{ opType: 'Add', inputs: ['x', 'k'], outputs: ['y'] }], { k: [-1, 0, 0, 1] })
     await quantizeStatic(model, { ranges: { x: RANGE, y: RANGE }, reduceRange: true })
