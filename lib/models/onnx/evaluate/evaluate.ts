@@ -64,6 +64,23 @@ export class Evaluator {
   }
 }
 
+/**
+ * Whether outputs of a node may be computed, as far as that follows from which of its inputs may be known.
+ *
+ * @param mayBeKnown - false for an input of which no element is known; true for an omitted one
+ */
+export function mayHaveValues(
+  { opType, domain, count }: { readonly opType: string; readonly domain: string; readonly count: number },
+  mayBeKnown: (at: number) => boolean,
+): boolean {
+  const row = domain === '' ? OPERATORS.get(opType) : undefined
+  if (!row || row.needs === 'shapes') return row !== undefined
+  if (row.needs === 'first') return mayBeKnown(0)
+  const isSome = row.needs === 'some'
+  for (let at = 0; at < count; at++) if (mayBeKnown(at) === isSome) return isSome
+  return !isSome
+}
+
 /** Whether the values are there that the operator needs; without reading them, since most nodes have none. */
 function hasValues(node: EvaluatedNode, { needs }: OperatorRow): boolean {
   if (needs === 'shapes') return true

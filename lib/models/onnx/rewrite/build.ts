@@ -140,6 +140,7 @@ class Builder {
     for (const [position, node] of graph.nodes.entries()) {
       node.setInputs(inputsOf(names, node.source, order[position]!).map(find))
       for (const value of node.inputs) value?.users.add(node)
+      node.noteInputs()
     }
     const { source } = graph
     const named = (name: string): RewriteValue => find(names.table.numberOfText(name))!

@@ -10,6 +10,7 @@ import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { Attribute, AttributeType, Graph, Node, ValueType } from '../document/types.js'
 import { constantOf } from '../document/value.js'
 import { dimsOf } from '../evaluate/dims.js'
+import { mayHaveValues } from '../evaluate/evaluate.js'
 import type { Value as Elements } from '../evaluate/value.js'
 import { type Known, knownOfTensor, readOrNone } from '../infer/node_view.js'
 import { defaultOf } from '../schemas/signatures.js'
@@ -214,9 +215,15 @@ export class RewriteValue {
     return this.shape?.length
   }
 
-  /** @internal Elements of a small value, as far as they follow. */
+  /** @internal Elements of a small value, as far as they follow; types are inferred only for a value that may have some. */
   get elements(): Elements | undefined {
-    return this.known?.value
+    return this.mayBeKnown ? this.known?.value : undefined
+  }
+
+  /** @internal False where no element is known, as it follows from operators. */
+  get mayBeKnown(): boolean {
+    if (this.producer) return this.producer.mayHaveValues
+    return this.isInitializer || this.graph.owner !== undefined
   }
 
   /** @internal Whether nothing needs it. */
@@ -262,6 +269,8 @@ export class RewriteNode {
   isRemoved = false
   /** @internal */
   isQueued = false
+  /** @internal Whether elements of its outputs may be known; `noteInputs` finds it. */
+  mayHaveValues = true
   /** @internal New nodes that stand behind this one. */
   followers: readonly RewriteNode[] = NO_NODES
   /** @internal How many rules made it, one from what the other made; 0 for nodes of the file. */
@@ -299,6 +308,14 @@ export class RewriteNode {
   /** @internal Whole lists: one that grows by `push` has room for 17 values. */
   setInputs(inputs: (RewriteValue | undefined)[]): void {
     this.#inputs = inputs
+  }
+
+  /** @internal Call it when inputs are set, and whether elements of them may be known. */
+  noteInputs(): void {
+    const { opType, domain, subgraphs } = this
+    if (domain !== '' || subgraphs.length > 0 || opType === 'Constant') return
+    const operator = { opType, domain, count: this.#inputs.length }
+    this.mayHaveValues = mayHaveValues(operator, (at) => this.#inputs[at]?.mayBeKnown ?? true)
   }
 
   /** @internal */

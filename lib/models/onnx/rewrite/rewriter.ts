@@ -250,6 +250,7 @@ export class Rewriter implements RewriteContext {
       this.enqueue(user)
       this.#enqueueUsers(user)
     }
+    if (value.mayBeKnown && !output.mayBeKnown) noteKnown(value)
     output.users.clear()
   }
 
@@ -338,6 +339,18 @@ export class Rewriter implements RewriteContext {
 /** Users of a user that are looked at again: rules that look further than one node away find single users. */
 const MAX_REVISITED = 4
 
+/** Users of a value that may be known have outputs that may be, and so on. */
+function noteKnown(first: RewriteValue): void {
+  const waiting = [first]
+  for (let value = waiting.pop(); value; value = waiting.pop()) {
+    for (const user of value.users) {
+      if (user.mayHaveValues) continue
+      user.noteInputs()
+      if (user.mayHaveValues) for (const output of user.outputs) if (output) waiting.push(output)
+    }
+  }
+}
+
 function place(node: RewriteNode, root: RewriteNode): void {
   if (root.followers.length === 0) root.followers = [node]
   else (root.followers as RewriteNode[]).push(node)
@@ -405,6 +418,7 @@ class Maker implements NodeMaker {
     const made = new RewriteNode(this.#rewriter, root.graph, parts, root)
     made.isChanged = true
     made.setInputs([...inputs])
+    made.noteInputs()
     made.setOutputs(Array.from({ length: outputs }, () => new RewriteValue(this.#rewriter, root.graph, {})))
     for (const value of made.outputs) value!.producer = made
     this.made.push(made)

@@ -5,7 +5,8 @@
 import { describe, expect, it } from 'vitest'
 import { open, serialize, tensor } from '../../../../lib/index.js'
 import { PASSES, rulesOfAllPasses } from '../../../../lib/models/onnx/optimize/optimize.js'
-import { Rewriter } from '../../../../lib/models/onnx/rewrite/rewriter.js'
+import type { RewriteNode } from '../../../../lib/models/onnx/rewrite/rewrite_graph.js'
+import { type NodeRule, Rewriter } from '../../../../lib/models/onnx/rewrite/rewriter.js'
 import { optimize } from '../../../../lib/onnx.js'
 import { graphOf } from './graph_text.js'
 import { type ModelText, modelOf, textsOf } from './model_text.js'
@@ -993,6 +994,44 @@ describe('nodes that are gone', () => {
     expect(textsOf(model.graph)).toEqual(['y = Elu(x)'])
     const [alpha] = model.graph.nodes[0]!.attributes
     expect([alpha!.name, alpha!.type]).toEqual(['alpha', 'UNDEFINED'])
+  })
+})
+
+describe('types and elements', () => {
+  const nodes = 'a = Add(x, w); b = Relu(a); c = Transpose<perm=[1,0]>(b); d = Sub(w, c); y = Mul(d, w)'
+  const inputs = { x: 'float32 4 4' }
+
+  it('are inferred only where a rule needs them', () => {
+    const rewriter = new Rewriter(modelOf({ inputs, weights: { w: matrix(4, 4) }, nodes }), true)
+    const seen: RewriteNode[] = []
+    const probe: NodeRule = {
+      name: 'probe',
+      operators: 'all',
+      apply: (node) => {
+        seen.push(node)
+        return undefined
+      },
+    }
+    rewriter.run([...rulesOfAllPasses(modelOf({ inputs: X, nodes: 'y = Relu(x)' }), false), probe])
+    const inferred = seen.filter(({ outputs }) => outputs.some((value) => value?.isInferred))
+    expect([seen.length, inferred.map(({ opType }) => opType)]).toEqual([5, []])
+  })
+
+  it('follow in the run in which a rule makes an operand a constant', () => {
+    const model = modelOf({
+      inputs: X,
+      weights: { k: f0(3) },
+      nodes: 'a = Neg(x); b = Add(a, k); y = Mul(b, k)',
+    })
+    const two: NodeRule = {
+      name: 'two',
+      operators: [{ opType: 'Neg', domain: '' }],
+      apply: (_, { constant }) => constant(f0(2)),
+    }
+    const rewriter = new Rewriter(model, true)
+    const applied: string[] = []
+    rewriter.run([two, ...rulesOfAllPasses(model, false)], ({ name }) => applied.push(name))
+    expect(applied).toEqual(['two', 'fold-constants', 'fold-constants'])
   })
 })
 

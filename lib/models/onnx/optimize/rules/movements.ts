@@ -142,7 +142,8 @@ function isOtherWay(first: RewriteNode, second: RewriteNode): boolean {
 function isReshape(node: RewriteNode | undefined): node is RewriteNode {
   if (node?.is(RESHAPES)) return true
   const perm = node?.is('Transpose') ? permOf(node) : undefined
-  const shape = node?.input(0)?.shape
+  // The shape is asked for last: it has to be inferred.
+  const shape = perm && node?.input(0)?.shape
   return perm !== undefined && shape !== undefined && isInOrder(perm, (axis) => shape[axis] !== 1)
 }
 

@@ -23,7 +23,8 @@ type IsNeutral = (operand: RewriteValue) => boolean
 
 const isOne: IsNeutral = (operand) => isAll(operand, 1)
 /** -0 + 0 is 0, so only -0 leaves floats as they are. */
-const isNeutralAddend: IsNeutral = (operand) => isAll(operand, isFloat(operand) ? -0 : 0)
+const isNeutralAddend: IsNeutral = (operand) =>
+  operand.mayBeKnown && isAll(operand, isFloat(operand) ? -0 : 0)
 const isZero: IsNeutral = (operand) => isAll(operand, 0)
 
 /** What is neutral on the left and on the right. */

@@ -38,10 +38,15 @@ interface Carried {
 interface Search {
   /** Operators that it may still move a Transpose behind. */
   left: number
+  /** Operands that it may still transpose: where more come than go it has no use. */
+  operands: number
 }
 
 /** Operators between a Transpose and the node where it goes. */
 const MAX_BETWEEN = 32
+
+/** Transposes that come for two or more that go. */
+const MAX_OPERANDS = 1
 
 /** An input of `user`, where nothing else uses it. */
 function carried(value: RewriteValue | undefined, user: RewriteNode, search: Search): Carried | undefined {
@@ -85,15 +90,17 @@ type Operand = (maker: NodeMaker) => RewriteValue
 function behindOperands(node: RewriteNode, search: Search): Carried | undefined {
   if (node.opset < 7) return undefined
   const values = [...new Set(node.inputs)]
-  const found = values.map((value) => carried(value, node, search))
-  const first = found.find((each) => each !== undefined)
-  if (!first) return undefined
-  const { perm } = first
+  // Those that no node makes are no transposes. They are looked at first, because they may end the search.
+  if (!values.every((value) => value?.producer || mayMeet(value, node, search))) return undefined
+  const found = values.map((value) => value?.producer && carried(value, node, search))
+  const perm = found.find((each) => each !== undefined)?.perm
+  if (!perm) return undefined
   let gain = 0
   const operands = new Map<RewriteValue | undefined, Operand>()
   for (const [at, value] of values.entries()) {
     const own = found[at]
-    if (own && String(own.perm) !== String(perm)) return undefined
+    if (own ? String(own.perm) !== String(perm) : value?.producer && !mayMeet(value, node, search))
+      return undefined
     const constant = own ? undefined : constantOperand(value, node, perm)
     const operand = own?.build ?? constant ?? otherOperand(value, perm)
     if (!operand) return undefined
@@ -114,23 +121,37 @@ function behindOperands(node: RewriteNode, search: Search): Carried | undefined 
   }
 }
 
-/** A constant of one element, or along one axis: its elements keep their order. */
+/** Whether an operand keeps its elements, or may be transposed. */
+function mayMeet(value: RewriteValue | undefined, user: RewriteNode, search: Search): boolean {
+  if (axesOfElements(value, user)) return true
+  search.operands -= 1
+  return search.operands >= 0
+}
+
+/** The axes of a constant that keeps the order of its elements: none or one of more than one element, and not too many. */
+function axesOfElements(value: RewriteValue | undefined, user: RewriteNode): readonly number[] | undefined {
+  const axes = value?.shape?.flatMap((extent, axis) => (extent === 1 ? [] : [axis]))
+  if (!value || !axes || axes.length === 0) return axes
+  const { weight } = value
+  if (axes.length > 1 || !weight || DTYPES[weight.dtype].bits < 8) return undefined
+  // A constant that others use as well is there twice then.
+  return value.onlyUser === user || weight.storage.byteLength <= MAX_COPIED_BYTES ? axes : undefined
+}
+
+/** A constant that keeps the order of its elements, in another shape. */
 function constantOperand(
   value: RewriteValue | undefined,
   user: RewriteNode,
   perm: readonly number[],
 ): Operand | undefined {
-  const shape = value?.shape
-  if (!value || !shape || shape.length > perm.length) return undefined
-  const along = shape.flatMap((extent, axis) => (extent === 1 ? [] : [axis + perm.length - shape.length]))
-  const [axis] = along
+  const axes = axesOfElements(value, user)
+  const offset = perm.length - (value?.rank ?? 0)
+  if (!value || !axes || offset < 0) return undefined
+  const [axis] = axes
   if (axis === undefined) return () => value
   const { weight } = value
-  if (along.length > 1 || !weight || DTYPES[weight.dtype].bits < 8) return undefined
-  // A constant that others use as well is there twice then.
-  if (value.onlyUser !== user && weight.storage.byteLength > MAX_COPIED_BYTES) return undefined
-  const extents = perm.map((_, at) => (perm[axis] === at ? weight.size : 1))
-  return ({ constant }) => constant(withShape(weight, extents))
+  const extents = perm.map((_, at) => (perm[axis + offset] === at ? weight!.size : 1))
+  return ({ constant }) => constant(withShape(weight!, extents))
 }
 
 /** Bytes of a constant that may be in the file twice for a Transpose that goes. */
@@ -337,19 +358,21 @@ function axesBySize(shape: NonNullable<RewriteValue['shape']>): {
   }
 }
 
-/** A rule that moves transposes behind up to so many operators. */
-const byMoving = (
-  name: string,
-  opTypes: readonly string[],
-  [move, left]: readonly [typeof around, number],
-): NodeRule => ruleOf(name, opTypes, (node, maker) => move(node, maker, { left }))
+/** A rule that moves transposes behind operators, at most a number of them. */
+const byMoving = (name: string, opTypes: readonly string[], move: typeof around): NodeRule =>
+  ruleOf(name, opTypes, (node, maker) => move(node, maker, { left: MAX_BETWEEN, operands: MAX_OPERANDS }))
+
+/** Two operands that are transposed alike: sums of many values are frequent, so that nothing is searched above them. */
+const alike: NodeRule['apply'] = (node, maker) =>
+  node.inputs.every((value) => value?.producer?.is('Transpose'))
+    ? behind(node, maker, { left: 0, operands: 0 })
+    : undefined
 
 export const TRANSPOSES: readonly NodeRule[] = [
   ruleOf('transpose-transpose', ['Transpose'], inverse),
-  byMoving('transposes-around', ['Transpose'], [around, MAX_BETWEEN]),
-  // Sums of many values are frequent: a search at each of them would visit most nodes again and again.
-  byMoving('transposed-operands', BINARY, [behind, 0]),
-  byMoving('transposed-parts', ['Concat'], [behind, MAX_BETWEEN]),
-  byMoving('transposed-axes', [...REDUCTIONS, 'Squeeze'], [behind, MAX_BETWEEN]),
+  byMoving('transposes-around', ['Transpose'], around),
+  ruleOf('transposed-operands', BINARY, alike),
+  byMoving('transposed-parts', ['Concat'], behind),
+  byMoving('transposed-axes', [...REDUCTIONS, 'Squeeze'], behind),
   ruleOf('transpose-reshape', ['Reshape'], transposeReshape),
 ]
