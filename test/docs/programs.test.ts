@@ -27,7 +27,7 @@ const PATH = `${dirname(command)}:${dirname(process.execPath)}:${process.env.PAT
 
 const pages = documentationPages()
 /** Pages whose programs import sharp and onnxruntime-node. */
-const WITH_PEERS = ['README.md', 'docs/image-recipes.md']
+const WITH_PEERS = ['README.md', 'docs/image-recipes.md', 'docs/servers.md']
 
 describe.each(pages.map((page) => [page.path, page] as const))('%s', (_, page) => {
   test('marks every block with a language', () => {
@@ -46,7 +46,13 @@ describe.each(pages.map((page) => [page.path, page] as const))('%s', (_, page) =
 })
 
 /** Pages whose JavaScript is also what a user of TypeScript pastes under `strict`. */
-const PASTED = ['README.md', 'docs/getting-started.md', 'docs/onnx-compression.md', 'docs/recipes.md']
+const PASTED = [
+  'README.md',
+  'docs/getting-started.md',
+  'docs/onnx-compression.md',
+  'docs/recipes.md',
+  'docs/servers.md',
+]
 
 test('TypeScript blocks, and JavaScript of the first pages, have the types that they use', () => {
   const files = pages.filter(hasTypeScript).flatMap(typeScriptFiles)
