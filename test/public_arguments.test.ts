@@ -65,20 +65,24 @@ function detached<T extends ArrayBuffer | ArrayBufferView>(memory: T): T {
 }
 
 /** New values for each call, because some calls consume them. No string is a file name. */
-const wrongValues = (): unknown[] => [
-  ...[undefined, null, true, false, 0, 1, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53],
-  ...[1n, -(2n ** 70n), '', Symbol('s'), () => 1, new Map(), new Date(Number.NaN)],
-  ...[{}, [], [null], [undefined], [1n], [{}], [[]], ['x'], [Symbol('s')], new Array(3)],
-  ...[
-    Object.create(null),
-    { kind: 'dense' },
-    { name: Symbol('n') },
-    { layout: {} },
-    { layout: null },
-    { storage: null },
-  ],
-  ...[new Uint8Array(3), new DataView(new ArrayBuffer(4)), new SharedArrayBuffer(4), new Float64Array(1)],
-  ...[detached(new Uint8Array(4)), detached(new ArrayBuffer(4)), detached(new Float32Array(1))],
+const WRONG_VALUES: readonly (() => unknown)[] = [
+  ...[undefined, null, true, false, 0, 1, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53].map(
+    (value) => () => value,
+  ),
+  ...[1n, -(2n ** 70n), '', Symbol('s'), () => 1].map((value) => () => value),
+  ...[() => new Map(), () => new Date(Number.NaN), () => ({}), () => [], () => [null], () => [undefined]],
+  ...[() => [1n], () => [{}], () => [[]], () => ['x'], () => [Symbol('s')], () => new Array(3)],
+  () => Object.create(null),
+  () => ({ kind: 'dense' }),
+  () => ({ name: Symbol('n') }),
+  () => ({ layout: {} }),
+  () => ({ layout: null }),
+  () => ({ storage: null }),
+  ...[() => new Uint8Array(3), () => new DataView(new ArrayBuffer(4)), () => new SharedArrayBuffer(4)],
+  () => new Float64Array(1),
+  () => detached(new Uint8Array(4)),
+  () => detached(new ArrayBuffer(4)),
+  () => detached(new Float32Array(1)),
 ]
 
 const small = () => tensor([1, 2, 3, 4], { dtype: 'float32', shape: [2, 2], name: 'small' }) as DenseTensor
@@ -948,18 +952,18 @@ async function fault(call: () => unknown): Promise<string | undefined> {
 
 /** The arguments with one of them, or one of its fields where it is an object of options, replaced. */
 function* wrongArguments({ args }: Call): Generator<readonly [string, readonly unknown[]]> {
-  const [count, values] = [args().length, wrongValues().length]
+  const count = args().length
   for (let at = 0; at < count; at++) {
-    for (let value = 0; value < values; value++) {
-      yield [`argument ${at}, value ${value}`, args().with(at, wrongValues()[value])]
+    for (const [value, make] of WRONG_VALUES.entries()) {
+      yield [`argument ${at}, value ${value}`, args().with(at, make())]
     }
     const given = args()[at]
     if (typeof given !== 'object' || given === null || Object.getPrototypeOf(given) !== Object.prototype)
       continue
     for (const name of Object.keys(given)) {
       yield [`argument ${at}, ${name} throws`, args().with(at, withThrowingGetter(given, name))]
-      for (let value = 0; value < values; value++) {
-        const wrong = { ...given, [name]: wrongValues()[value] }
+      for (const [value, make] of WRONG_VALUES.entries()) {
+        const wrong = { ...given, [name]: make() }
         yield [`argument ${at}, ${name}, value ${value}`, args().with(at, wrong)]
       }
     }
@@ -1002,7 +1006,8 @@ it.each(['btf', 'npy', 'npz', 'onnx', 'safetensors'] as const)(
   'the tensor list of %s returns undefined for every index that is not an integer',
   async (format) => {
     const { tensors } = await open(await serialize(small(), { format }))
-    for (const value of wrongValues().filter((value) => !Number.isInteger(value))) {
+    const values = WRONG_VALUES.map((make) => make())
+    for (const value of values.filter((value) => !Number.isInteger(value))) {
       expect(tensors.at(value as number)).toBe(undefined)
     }
     expect(tensors.at(-1)!.shape).toEqual(small().shape)

@@ -67,28 +67,27 @@ function decode(storage: LayoutStorage, piece: NativePiece, offset: number): num
 
 /** Index of every axis, counted from the start of the padding; null where a fused index is past the last element of its axes. */
 function unfuse(piece: NativePiece, offset: number, sizes: readonly number[]): number[] | null {
+  // First the whole fused index stands at the outermost of its axes; no axis is in two fused indices.
   const padded = Array<number>(sizes.length).fill(0)
-  const fused = new Map<string, { axes: readonly number[]; value: number }>()
   let quotient = offset
-  for (const { axes, radix, weight } of [...piece.digits].reverse()) {
+  for (const { axes, radix, weight } of piece.digits.toReversed()) {
     const value = quotient % radix
     quotient = (quotient - value) / radix
-    const key = axes.join()
-    const sum = fused.get(key) ?? { axes, value: 0 }
-    sum.value += value * weight
-    fused.set(key, sum)
+    padded[axes[0]!]! += value * weight
   }
-  for (const { axes, value } of fused.values()) {
-    let outerIndex = value
-    for (const axis of [...axes].reverse().slice(0, -1)) {
-      const position = outerIndex % sizes[axis]!
-      outerIndex = (outerIndex - position) / sizes[axis]!
-      padded[axis] = position
+  for (const axes of fusedAxes(piece)) {
+    for (const axis of axes.slice(1).reverse()) {
+      const outerIndex = padded[axes[0]!]!
+      padded[axis] = outerIndex % sizes[axis]!
+      padded[axes[0]!] = (outerIndex - padded[axis]!) / sizes[axis]!
     }
-    if (outerIndex >= sizes[axes[0]!]!) return null
-    padded[axes[0]!] = outerIndex
   }
-  return padded
+  return padded.every((position, axis) => position < sizes[axis]!) ? padded : null
+}
+
+/** The lists of axes that are one index together, each once. */
+function fusedAxes({ digits }: NativePiece): Iterable<readonly number[]> {
+  return new Map(digits.filter(({ axes }) => axes.length > 1).map(({ axes }) => [axes[0], axes])).values()
 }
 
 function fusedIndex(digit: NativeDigit, padded: readonly number[], sizes: readonly number[]): number {
