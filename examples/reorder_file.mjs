@@ -1,5 +1,5 @@
 // Reorders the first tensor of a file to b_fs_yx_fsv16, saves it, and restores it.
-// Run in a checkout after `npm run demo`: node examples/reorder_file.mjs demo/sample.btf
+// node examples/reorder_file.mjs sample.btf blocked.btf; `npm run demo` of a checkout makes demo/sample.btf.
 import { asLayout, open, reorder, save } from 'tilework'
 
 const [path = 'demo/sample.btf', blockedPath = 'demo/blocked.btf'] = process.argv.slice(2)

@@ -1,4 +1,5 @@
 /** What the command line needs beside the public names: reading its arguments and printing. Not an entry of the package. */
+export { systemError } from './bytes/system_error.js'
 export { unknownLayoutNote } from './layout/unknown_layout.js'
 export { nearestNames } from './nearest_names.js'
 export { checkConvertOptions } from './pipeline/convert.js'

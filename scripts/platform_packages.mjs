@@ -16,6 +16,8 @@ import { fail, ROOT } from './toolchain.mjs'
 import { TARGETS } from './zig_build.mjs'
 
 const SCOPE = '@tilework'
+/** Made for each package. */
+const NOTICES = 'THIRD_PARTY_NOTICES'
 
 /**
  * @param {string} out - the folder that is replaced
@@ -50,7 +52,7 @@ function makePlatformPackage(folder, name, { version, license, engines, reposito
   mkdirSync(folder, { recursive: true })
   cpSync(binaryOf(name), join(folder, 'tilework.node'))
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
-  writeFileSync(join(folder, 'THIRD_PARTY_NOTICES'), notices())
+  writeFileSync(join(folder, NOTICES), notices())
   writeJson(join(folder, 'package.json'), {
     name: `${SCOPE}/${name}`,
     version,
@@ -61,7 +63,7 @@ function makePlatformPackage(folder, name, { version, license, engines, reposito
     os: [os],
     cpu: [cpu],
     ...(libc && { libc: [libc] }),
-    files: ['tilework.node', 'THIRD_PARTY_NOTICES'],
+    files: ['tilework.node', NOTICES],
     preferUnplugged: true,
   })
 }
@@ -69,22 +71,13 @@ function makePlatformPackage(folder, name, { version, license, engines, reposito
 function makeMainPackage(folder, names, manifest) {
   const { scripts: _, devDependencies: __, ...kept } = manifest
   const files = kept.files.filter((file) => file !== 'prebuilds')
-  for (const file of [
-    'dist',
-    'docs',
-    'examples',
-    'native/dlpack',
-    'native/reorder/README.md',
-    'README.md',
-    'CHANGELOG.md',
-    'CONTRIBUTING.md',
-    'LICENSE',
-    'SECURITY.md',
-  ]) {
-    mkdirSync(dirname(join(folder, file)), { recursive: true })
-    cpSync(join(ROOT, file), join(folder, file), { recursive: true })
+  for (const file of files.filter((pattern) => !pattern.startsWith('!') && pattern !== NOTICES)) {
+    // Of a pattern its folder: npm takes what fits.
+    const path = file.includes('*') ? dirname(file) : file
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    cpSync(join(ROOT, path), join(folder, path), { recursive: true })
   }
-  writeFileSync(join(folder, 'THIRD_PARTY_NOTICES'), notices())
+  writeFileSync(join(folder, NOTICES), notices())
   const optionalDependencies = Object.fromEntries(names.map((name) => [`${SCOPE}/${name}`, manifest.version]))
   writeJson(join(folder, 'package.json'), { ...kept, files, optionalDependencies })
 }

@@ -3,6 +3,7 @@ import { openSource } from '../bytes/open_source.js'
 import { checkOneOf, checkOptions, isInstance, readInput } from '../caller_input.js'
 import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
+import { nearestText } from '../nearest_names.js'
 import { tensor } from '../tensor/from_values.js'
 import type { DenseTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
@@ -16,7 +17,7 @@ import {
   type ProcessorConfig,
   readConfig,
 } from './processor_config.js'
-import { presetOf } from './processor_presets.js'
+import { PRESET_NAMES, presetOf } from './processor_presets.js'
 import { frameOf, withBorder } from './processor_sizes.js'
 import { type ByteRules, checkChannelNumbers, valuesOfBytes } from './processor_tables.js'
 import { checkBytes, type Frame, type Size } from './sizes.js'
@@ -87,7 +88,7 @@ export async function imageProcessor(
   const asked = readInput('The options of imageProcessor', () => readOptions(options))
   const preset = typeof config === 'string' ? presetOf(config, asked) : undefined
   if (preset) return processorOf(preset.rules, preset.frameOf, asked, preset)
-  const parsed = typeof config === 'string' || isInstance(config, URL) ? await readFile(config) : config
+  const parsed = typeof config === 'string' || isInstance(config, URL) ? await readConfigFile(config) : config
   const read = readInput('The configuration', () =>
     readConfig(fieldsOf(parsed), asked.backend ?? 'torchvision', asked.warn),
   )
@@ -130,8 +131,10 @@ function checkDtype(name: DtypeName): Numbers['dtype'] {
   )
 }
 
-async function readFile(input: string | URL): Promise<unknown> {
-  const source = await openSource(input, { mode: 'read' })
+async function readConfigFile(input: string | URL): Promise<unknown> {
+  const source = await openSource(input, { mode: 'read' }).catch((cause: unknown) => {
+    throw isName(input) ? unknownPreset(input, cause) : cause
+  })
   try {
     if (source.byteLength > MAX_CONFIG_BYTES) {
       const message = `the configuration has ${source.byteLength} bytes; the limit is ${MAX_CONFIG_BYTES}.`
@@ -147,6 +150,16 @@ async function readFile(input: string | URL): Promise<unknown> {
   } finally {
     source.close?.()
   }
+}
+
+/** Rather the name of a convention than of a file. */
+function isName(input: string | URL): input is string {
+  return typeof input === 'string' && /^\w+$/.test(input)
+}
+
+function unknownPreset(name: string, cause: unknown): TileworkError {
+  const message = `${valueText(name)} is no file that can be read, and no convention${nearestText(name, PRESET_NAMES, '; expected one of: yolo, torchvision')}`
+  return new TileworkError('ERR_IO', message, { path: name, cause })
 }
 
 function fieldsOf(config: unknown): Readonly<Record<string, unknown>> {

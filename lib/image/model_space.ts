@@ -84,12 +84,13 @@ export interface Way {
 function numbersOf(values: ArrayLike<number> | undefined, each: number, name: string): Float64Array {
   if (values === undefined) return new Float64Array(0)
   const isNumbers = isList(values) || (ArrayBuffer.isView(values) && !(values instanceof DataView))
-  const numbers = isNumbers ? Float64Array.from(values) : new Float64Array(1)
-  if (isNumbers && numbers.length % each === 0) return numbers
-  const found = isNumbers ? `${numbers.length} numbers` : valueText(values)
+  const isNested = isNumbers && typeof values[0] === 'object'
+  const numbers = isNumbers && !isNested ? Float64Array.from(values) : new Float64Array(1)
+  if (isNumbers && !isNested && numbers.length % each === 0) return numbers
+  const found = isNested ? 'a list of lists' : isNumbers ? `${numbers.length} numbers` : valueText(values)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${name} is ${found}; it must be an array of ${each} numbers for each.`,
+    `${name} is ${found}; it must be one flat array with ${each} numbers for each.`,
   )
 }
 

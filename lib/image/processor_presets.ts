@@ -18,6 +18,8 @@ interface AskedPreset {
 /** A grey that ultralytics puts around images. */
 const YOLO_BORDER = 114
 
+export const PRESET_NAMES = ['yolo', 'torchvision'] as const
+
 export function presetOf(name: string, asked: AskedPreset): Preset | undefined {
   if (name === 'yolo') return yolo(asked)
   return name === 'torchvision' ? torchvision(asked) : undefined

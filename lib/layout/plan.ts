@@ -2,10 +2,11 @@
  * Joins two layouts of the same logical axes into a native reorder plan. A plan is immutable and may run many times, also
  * concurrently.
  */
+import { isUint8Array } from 'node:util/types'
 import { isPinned } from '../bytes/fill_memory.js'
 import { inSlices, SLICE_BYTES } from '../bytes/slices.js'
 import { systemError } from '../bytes/system_error.js'
-import { byteLengthOf } from '../bytes/view_bytes.js'
+import { byteLengthOf, bytesOfView } from '../bytes/view_bytes.js'
 import { unfilledBytes } from '../bytes/view_limit.js'
 import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
@@ -82,9 +83,10 @@ export interface ReorderPlan {
    * Fills `destination` from `source`, on the calling thread. Padding of the destination becomes zero. The buffers must not
    * overlap.
    *
-   * @throws TileworkError ERR_ARGUMENT unless both are Uint8Arrays of the plan's byte lengths
+   * @param source - a typed array of any element type: its bytes count
+   * @throws TileworkError ERR_ARGUMENT unless both have the plan's byte lengths
    */
-  runSync(source: Uint8Array, destination: Uint8Array): void
+  runSync(source: ArrayBufferView, destination: ArrayBufferView): void
   /**
    * As `runSync`, without blocking the event loop for long, or on a device. Buffers on a SharedArrayBuffer are processed by
    * tilework's own threads. Other memory could be transferred or collected during the run, so it is processed by the calling
@@ -93,7 +95,7 @@ export interface ReorderPlan {
    * @throws TileworkError as `runSync`; ERR_ABORTED; with a device ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD,
    * ERR_DEVICE_LOST
    */
-  run(source: Uint8Array, destination: Uint8Array, options?: RunOptions): Promise<void>
+  run(source: ArrayBufferView, destination: ArrayBufferView, options?: RunOptions): Promise<void>
   /** Which kernel runs and why, how it moves elements, the loop nest, the parts and the stores. */
   explain(): Explanation
 }
@@ -130,14 +132,16 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
     // The addon checks its arguments. For a small tensor a second check would cost as much as the reorder.
     runSync: (source, destination) => {
       try {
-        plan.runSync(source, destination)
+        // It takes no other arrays than those of bytes, and leaves both as they are when it throws.
+        plan.runSync(source as Uint8Array, destination as Uint8Array)
       } catch (error) {
-        checkBuffers(plan, source, destination)
-        throw systemError.from('reorder', error)
+        const [from, to] = buffersOf(plan, source, destination)
+        if (from === source && to === destination) throw systemError.from('reorder', error)
+        systemError.wrap('reorder', () => plan.runSync(from, to))
       }
     },
-    run: async (source, destination, options) => {
-      checkBuffers(plan, source, destination)
+    run: async (givenSource, givenDestination, options) => {
+      const [source, destination] = buffersOf(plan, givenSource, givenDestination)
       const { signal, device } = readRunOptions(options)
       const runner = device === undefined ? plan : new DevicePlan(plan, device)
       const run = (from: Uint8Array, to: Uint8Array) =>
@@ -427,6 +431,22 @@ async function runOnCopies(
   destination.set(to)
 }
 
+/** The bytes of both. @throws TileworkError ERR_ARGUMENT */
+function buffersOf(
+  plan: NativeReorderPlan,
+  source: ArrayBufferView,
+  destination: ArrayBufferView,
+): [source: Uint8Array, destination: Uint8Array] {
+  const [from, to] = [bytesOf(source), bytesOf(destination)] as [Uint8Array, Uint8Array]
+  checkBuffers(plan, from, to)
+  return [from, to]
+}
+
+/** A view of the bytes of any other typed array; what is none is refused by `checkBuffers`. */
+function bytesOf(array: ArrayBufferView): unknown {
+  return ArrayBuffer.isView(array) && !isUint8Array(array) ? bytesOfView(array, 'A buffer of a plan') : array
+}
+
 function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: Uint8Array): void {
   for (const [role, bytes, expected] of [
     ['source', source, plan.sourceBytes],
@@ -434,13 +454,10 @@ function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: 
   ] as const) {
     const found = byteLengthOf(bytes)
     if (found === expected) continue
-    const advice = ArrayBuffer.isView(bytes)
-      ? '; pass new Uint8Array(it.buffer, it.byteOffset, it.byteLength)'
-      : ''
-    const given = found === undefined ? valueText(bytes) : `a Uint8Array of ${found} bytes`
+    const given = found === undefined ? valueText(bytes) : `a typed array of ${found} bytes`
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `the ${role} is ${given}; it must be a Uint8Array of ${expected} bytes${found === undefined ? advice : ''}`,
+      `the ${role} is ${given}; it must be a typed array of ${expected} bytes`,
     )
   }
 }

@@ -1,9 +1,9 @@
 /** The changes of tensors in a conversion: source layout, dtype, quantization and target layout, all lazy. */
-import { checkOptions, readInput } from '../caller_input.js'
+import { checkFlag, checkOptions, readInput } from '../caller_input.js'
 import type { DeviceChoice } from '../device/devices.js'
 import { onDevice } from '../device/on_device.js'
 import { type BlockDtype, isBlockDtype, resolveElementType } from '../dtype/block_types.js'
-import type { DtypeName } from '../dtype/dtypes.js'
+import { DTYPES, type DtypeName } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { mapTensors, type Tensors } from '../formats/tensor_list.js'
 import { type AnyLayoutName, parseLayout } from '../layout/parse_layout.js'
@@ -24,6 +24,8 @@ export interface TensorChanges {
    * Dtype to write. A block type, for GGUF, quantizes float matrices whose rows are whole blocks; other tensors are unchanged.
    */
   readonly dtype?: DtypeName | BlockDtype
+  /** With a `dtype` of floats: integers and booleans keep theirs, as in `half()` of PyTorch. Default false. */
+  readonly keepIntegers?: boolean
   /** Quantizes to `dtype` with these parameters, as `quantize` does. */
   readonly quantize?: QuantizeOptions
   /** Memory layout to write. Default: `row_major` with `fromLayout`, otherwise the layout of the tensor. */
@@ -74,6 +76,7 @@ export function checkTensorChanges(changes: TensorChanges): void {
   }
   if (layout === undefined && (lower ?? upper) !== undefined) refuse('lower and upper need layout.')
   if ((layout ?? fromLayout) === undefined && as !== undefined) refuse('as needs layout or fromLayout.')
+  checkFlag(changes.keepIntegers ?? false, 'keepIntegers')
   if (changes.quantize === undefined) return
   checkOptions(changes.quantize, 'quantize', ['scale', 'zeroPoint', 'axis', 'blockSize', 'saturate', 'rules'])
   if (changes.dtype === undefined) refuse('quantize needs dtype, the dtype of the quantized values.')
@@ -101,12 +104,22 @@ export function changesLayout({ layout, fromLayout }: TensorChanges): boolean {
 }
 
 /** True where the dtype of some tensor changes. */
-export function changesElements(tensors: Iterable<AnyTensor>, { dtype, quantize }: TensorChanges): boolean {
+export function changesElements(tensors: Iterable<AnyTensor>, changes: TensorChanges): boolean {
+  const { dtype, quantize } = changes
   if (quantize !== undefined || dtype === undefined) return quantize !== undefined
   const target = resolveElementType(dtype)
-  for (const tensor of tensors) if (tensor.dtype !== target) return true
+  for (const tensor of tensors) if (tensor.dtype !== target && !keepsInteger(tensor, changes)) return true
   return false
 }
+
+/** True for integers and booleans that stay beside floats of another type. */
+export function keepsInteger({ dtype: from }: AnyTensor, { dtype, keepIntegers }: TensorChanges): boolean {
+  if (!keepIntegers || dtype === undefined || isBlockDtype(from)) return false
+  const to = resolveElementType(dtype)
+  return !isBlockDtype(to) && DTYPES[to].kind === 'float' && INTEGER_KINDS.has(DTYPES[from].kind)
+}
+
+const INTEGER_KINDS: ReadonlySet<string> = new Set(['int', 'uint', 'bool'])
 
 /**
  * Each tensor in the layout of the options, lazily.
@@ -190,8 +203,9 @@ function withSourceLayout(tensor: DenseTensor, changes: TensorChanges): DenseTen
   return asLayout(tensor, fromLayout, shape, { ...(lower && { lower }), ...(upper && { upper }) })
 }
 
-function changeElementType(tensor: AnyTensor, { dtype, quantize: parameters }: TensorChanges): AnyTensor {
-  if (dtype === undefined) return tensor
+function changeElementType(tensor: AnyTensor, changes: TensorChanges): AnyTensor {
+  const { dtype, quantize: parameters } = changes
+  if (dtype === undefined || keepsInteger(tensor, changes)) return tensor
   if (parameters) return quantize(tensor, dtype as DtypeName, parameters)
   const target = resolveElementType(dtype)
   if (tensor.dtype === target) return tensor

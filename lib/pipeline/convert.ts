@@ -25,6 +25,7 @@ import {
   changesLayout,
   checkTensorChanges,
   computeOnDevice,
+  keepsInteger,
   reorderTensors,
   type TensorChanges,
 } from './change_tensors.js'
@@ -95,7 +96,10 @@ export interface ConvertResult {
   readonly undo: readonly UndoConversion[]
   /** Number of graph nodes of the input that were dropped because the output has no graph. */
   readonly droppedNodes: number
-  /** With `countLosses`: the tensors that became all zeros, or of which more than 1 % of the values were saturated. */
+  /**
+   * With `countLosses`: the tensors that became all zeros, of which more than 1 % of the values were saturated, or of whose integers
+   * some were rounded.
+   */
   readonly losses: readonly TensorLosses[]
   /** With `explain`: what computed each dense tensor. */
   readonly explanations?: readonly ExplainedTensor[]
@@ -121,6 +125,7 @@ const DESTRUCTIVE_SHARE = 0.01
 const TENSOR_OPTIONS = {
   tensors: true,
   dtype: true,
+  keepIntegers: true,
   quantize: true,
   layout: true,
   lower: true,
@@ -495,19 +500,18 @@ async function changedElements(
 }
 
 /** Counts the losses of a plain cast, but not of `quantize`, whose parameters the caller has chosen. */
-async function countLosses(
-  tensors: Iterable<AnyTensor>,
-  { dtype, quantize, countLosses: isWanted, signal }: ConvertOptions,
-): Promise<TensorLosses[]> {
+async function countLosses(tensors: Iterable<AnyTensor>, options: ConvertOptions): Promise<TensorLosses[]> {
+  const { dtype, quantize, countLosses: isWanted, signal } = options
   if (!isWanted || dtype === undefined || quantize) return []
   const to = resolveElementType(dtype)
   if (isBlockDtype(to)) return []
   const losses: TensorLosses[] = []
   for (const tensor of tensors) {
-    if (tensor.kind !== 'dense' || !tensor.hasData || !(await mayLoseMany(tensor, to))) continue
+    if (tensor.kind !== 'dense' || !tensor.hasData || keepsInteger(tensor, options)) continue
+    if (!(await mayLoseMany(tensor, to))) continue
     const counted = await castLosses(tensor, to, signal ? { signal } : {})
-    const { count, saturated, allZero } = counted
-    if (!allZero && saturated <= count * DESTRUCTIVE_SHARE) continue
+    const { count, saturated, rounded = 0, allZero } = counted
+    if (!allZero && rounded === 0 && saturated <= count * DESTRUCTIVE_SHARE) continue
     losses.push({ name: tensor.name, dtype: to, ...counted })
   }
   return losses

@@ -46,6 +46,7 @@ export type JobOptions = Pick<
   | 'as'
   | 'format'
   | 'weightsOnly'
+  | 'keepIntegers'
   | 'keepOldData'
   | 'replaceGraph'
   | 'quantizeTo'
@@ -102,6 +103,7 @@ const OPTIONS: ObjectRules<JobOptions> = {
     as: oneOf('weights'),
     format: name,
     weightsOnly: flag,
+    keepIntegers: flag,
     keepOldData: flag,
     replaceGraph: flag,
     quantizeTo: object,

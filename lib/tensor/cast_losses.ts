@@ -8,6 +8,7 @@ import { checkOnlyDense } from './check_tensor.js'
 import { tensor as tensorOf } from './from_values.js'
 import { stats, type TensorStatistics } from './stats.js'
 import type { AnyTensor, DenseTensor } from './tensor.js'
+import { compareValues } from './value_differences.js'
 
 /** What a cast of a tensor would destroy. */
 export interface CastLosses {
@@ -15,6 +16,8 @@ export interface CastLosses {
   readonly count: number
   /** Numbers beyond the range of the type, which saturate, become infinite, or keep their low bits. */
   readonly saturated: number
+  /** Integers that are within the range of a float type and between two of its numbers. Absent where there are none. */
+  readonly rounded?: number
   /** Whether the tensor has other numbers than 0, and all of them become 0. */
   readonly allZero: boolean
 }
@@ -36,11 +39,14 @@ export async function castLosses(
   checkOptions(options, 'castLosses', ['signal'])
   const given = readInput('The options of castLosses', () => ({ ...options }))
   const count = dense.size
-  if (!losesNumbers(dense.dtype, to)) return { count, saturated: 0, allZero: false }
+  const none = { count, saturated: 0, allZero: false }
+  if (!losesNumbers(dense.dtype, to) && !roundsIntegers(dense.dtype, to)) return none
   const counting = { ...given, bins: 2 }
   const before = await stats(dense, counting)
   const saturated = await countSaturated(dense, to, before, counting)
-  return { count, saturated, allZero: await becomeZero(dense, to, before, counting) }
+  const rounded = await countRounded(dense, to, before, saturated, given.signal)
+  const allZero = await becomeZero(dense, to, before, counting)
+  return { count, saturated, ...(rounded > 0 && { rounded }), allZero }
 }
 
 /** Samples are this many runs of this many elements, evenly spaced: a run of 1 % of the elements cannot lie between two. */
@@ -53,6 +59,8 @@ const SAMPLE_ELEMENTS = 4096
  */
 export async function mayLoseMany(tensor: DenseTensor, dtype: DtypeName): Promise<boolean> {
   const to = resolveDtype(dtype)
+  // Statistics of integers cost as much as the samples.
+  if (roundsIntegers(tensor.dtype, to)) return true
   if (!losesNumbers(tensor.dtype, to)) return false
   const { elements } = tensor.storage
   if (elements <= 2 * SAMPLES * SAMPLE_ELEMENTS) return true
@@ -86,6 +94,32 @@ function losesNumbers(from: Dtype, to: Dtype): boolean {
   // bfloat16 has the exponents of float32 and less precision.
   const isWide = Number(other.max) >= Number(own.max) * 0.99 && Number(other.min) <= Number(own.min) * 0.99
   return !isWide
+}
+
+/** Whether some integer of a type is between two numbers of a float type. */
+function roundsIntegers(from: Dtype, to: Dtype): boolean {
+  const { kind, bits } = DTYPES[from]
+  return (kind === 'int' || kind === 'uint') && DTYPES[to].kind === 'float' && exactUpTo(to) < 2 ** (bits - 1)
+}
+
+/** All integers up to this magnitude are numbers of the float type. */
+function exactUpTo(dtype: Dtype): number {
+  return Math.min(2 ** (DTYPES[dtype].fields!.mantissaBits + 1), Number(DTYPES[dtype].limits!.max))
+}
+
+async function countRounded(
+  dense: DenseTensor,
+  to: Dtype,
+  { min, max }: TensorStatistics,
+  saturated: number,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  if (!roundsIntegers(dense.dtype, to)) return 0
+  const most = exactUpTo(to)
+  if (min === null || (Number(min) >= -most && Number(max) <= most)) return 0
+  const exactly = { tolerance: { absolute: 0, relative: 0 }, signal, onBytes: () => {} }
+  const { different } = await compareValues(dense, cast(dense, to), exactly)
+  return Math.max(0, different - saturated)
 }
 
 async function countSaturated(

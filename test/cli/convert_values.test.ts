@@ -97,6 +97,40 @@ describe('a cast that destroys values', () => {
     expect((await convert(input, output, { dtype: 'int8', countLosses: true })).losses).toHaveLength(2)
   })
 
+  it('is reported for integers that a float type rounds, which --keep-integers leaves', async () => {
+    const path = inFolder('ids.safetensors')
+    await save(path, [
+      tensor(
+        BigInt64Array.from({ length: 5000 }, (_, at) => BigInt(at)),
+        { name: 'ids' },
+      ),
+      tensor(Int32Array.of(2 ** 24 + 1, -(2 ** 24) - 2, 3), { name: 'wide' }),
+      tensor(Uint16Array.of(2048, 70, 65_535), { name: 'both' }),
+      tensor(Int8Array.of(-128, 127), { name: 'small' }),
+      tensor([true, false], { dtype: 'bool', name: 'flag' }),
+      tensor(Float32Array.of(0.5), { name: 'w' }),
+    ])
+    const half = inFolder('half.safetensors')
+    const args = ['convert', path, half, '--dtype']
+    const { stderr } = await runCli([...args, 'float16'])
+    // Of numpy: (ids.astype(float16).astype(int64) != ids).sum()
+    expect(stderr).toContain('"ids" (1702 of 5000 integers are rounded)')
+    expect(stderr).toContain('"both" (1 of 3 are out of range)')
+    expect(stderr).not.toContain('"small"')
+    expect(stderr).toContain('; --keep-integers leaves integers as they are.\n')
+    expect((await runCli([...args, 'float32'])).stderr).toContain(
+      '1 tensor loses values as float32: "wide" (1 of 3',
+    )
+    const kept = await runCli([...args, 'float16', '--keep-integers'])
+    expect(kept.stderr).not.toContain('lose')
+    using file = await open(half)
+    const types = Object.fromEntries([...file.tensors].map(({ name, dtype }) => [name, dtype]))
+    expect(types).toEqual({
+      ...{ ids: 'int64', wide: 'int32', both: 'uint16', small: 'int8', flag: 'bool', w: 'float16' },
+    })
+    expect(await file.dense('ids').toTypedArray()).toHaveLength(5000)
+  })
+
   it('is reported for many files, and not for a harmless cast', async () => {
     await write()
     const many = ['convert', input, '--out-dir', inFolder('many'), '--no-manifest', '--dtype']

@@ -93,4 +93,42 @@ describe('tilework image', () => {
     expect(stderr).toContain(text)
     expect(code).not.toBe(0)
   })
+
+  // 74: an error of the system, not of tilework.
+  it.each([
+    [['none.jpg', '--processor', 'yolo'], 'none.jpg: ENOENT'],
+    [['none.raw', '--input-size', '3x3'], 'none.raw: ENOENT'],
+    [[inFolder('.'), '--processor', 'yolo'], 'EISDIR'],
+    [
+      [NPY, '--processor', 'yolov8'],
+      '"yolov8" is no file that can be read, and no convention; did you mean "yolo"?',
+    ],
+    [[NPY, '--processor', 'imagenet'], 'and no convention; expected one of: yolo, torchvision.'],
+  ])('says which file cannot be read: %j', async (args, text) => {
+    const { code, stderr } = await runCli(['image', ...args, '-o', OUT])
+    expect({ code, stderr }).toEqual({ code: 74, stderr: expect.stringContaining(text) })
+    expect(stderr).not.toContain('ERR_INTERNAL')
+  })
+
+  it('takes the size of a convention', async () => {
+    expect(await runCli(['image', NPY, '--processor', 'yolo', '--size', '320', '-o', OUT])).toMatchObject({
+      code: 0,
+    })
+    expect((await written()).shape).toEqual([1, 3, 320, 320])
+  })
+
+  it('says how many bytes of the standard input were expected', async () => {
+    const read = (args: string[]) =>
+      runCli(['image', '-', ...args, '-o', OUT], {
+        stdin: async function* () {
+          yield pixels
+        },
+      })
+    expect((await read(['--input-size', '6x4'])).stderr).toContain(
+      'the standard input has more than the 96 bytes of 6 × 4 pixels of four channels.',
+    )
+    expect((await read([])).stderr).toContain(
+      'the standard input holds raw samples; --input-size WxH says its size.',
+    )
+  })
 })

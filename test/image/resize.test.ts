@@ -368,7 +368,10 @@ describe('fromModelSpace', () => {
 
   it('refuses what is no box', () => {
     expect(() => fromModelSpace({ boxes: [1, 2, 3] }, way)).toThrow(
-      'boxes is 3 numbers; it must be an array of 4 numbers for each',
+      'boxes is 3 numbers; it must be one flat array with 4 numbers for each',
+    )
+    expect(() => fromModelSpace({ boxes: [[1, 2, 3, 4]] as never }, way)).toThrow(
+      'boxes is a list of lists; it must be one flat array with 4 numbers for each',
     )
     expect(() => fromModelSpace({ mask: tensor([1], { dtype: 'float32' }) }, way)).toThrow(
       'the mask has the shape [1]',

@@ -151,26 +151,38 @@ describe('buffers of a run', () => {
   test.each<[string, () => unknown, string]>([
     ['null', () => null, 'null;'],
     ['a list', () => [1], 'an array;'],
-    ['a Float32Array', () => new Float32Array(bytes / 4), 'a Float32Array; it must be a Uint8Array of '],
+    ['a Float32Array of too few bytes', () => new Float32Array(1), 'a typed array of 4 bytes; it must be a '],
     ['an ArrayBuffer', () => new ArrayBuffer(bytes), 'an ArrayBuffer;'],
-    ['a DataView', () => new DataView(new ArrayBuffer(bytes)), 'a DataView; it must be a Uint8Array of '],
     ['a Proxy', () => new Proxy(new Uint8Array(bytes), {}), 'an object;'],
     ['an object with the prototype of Uint8Array', () => Object.create(Uint8Array.prototype), 'an object;'],
     [
       'too few bytes',
       () => new Uint8Array(bytes - 1),
-      `a Uint8Array of ${bytes - 1} bytes; it must be a Uint8Array of `,
+      `a typed array of ${bytes - 1} bytes; it must be a typed array of `,
     ],
   ])('that are %s', async (_, make, words) => {
     const { sourceBytes, destinationBytes } = plan({})
     const [source, destination] = [new Uint8Array(sourceBytes), new Uint8Array(destinationBytes)]
-    const given = make()
-    const isOtherView = ArrayBuffer.isView(given) && given.constructor !== Uint8Array
-    const advice = isOtherView ? 'pass new Uint8Array(it.buffer, it.byteOffset, it.byteLength)' : ' bytes'
-    refused(() => plan({}).runSync(make() as Uint8Array, destination), `the source is ${words}`, advice)
-    refused(() => plan({}).runSync(source, make() as Uint8Array), `the destination is ${words}`, advice)
+    refused(() => plan({}).runSync(make() as Uint8Array, destination), `the source is ${words}`, ' bytes')
+    refused(() => plan({}).runSync(source, make() as Uint8Array), `the destination is ${words}`, ' bytes')
     await expect(run(make(), destination)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
     await expect(run(source, make())).rejects.toThrow(words)
+  })
+
+  test('may be typed arrays of any element type, and parts of larger ones', async () => {
+    const floats = planReorder({ dtype: 'float32', shape: [1, 3, 2, 2], from: 'nhwc', to: 'nchw' })
+    const source = Float32Array.from({ length: 13 }, (_, at) => at).subarray(1)
+    const expected = Float32Array.of(1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12)
+    const shared = new Float32Array(new SharedArrayBuffer(48))
+    for (const destination of [new Float32Array(12), shared, new DataView(new ArrayBuffer(48))]) {
+      for (const run of [() => floats.runSync(source, destination), () => floats.run(source, destination)]) {
+        new Uint8Array(destination.buffer).fill(0)
+        await run()
+        expect(new Float32Array(destination.buffer)).toEqual(expected)
+      }
+    }
+    const apart = new Float32Array(23)
+    refused(() => floats.runSync(apart.subarray(0, 12), apart.subarray(11)), 'overlap')
   })
 
   test('with unknown or unreadable options', async () => {

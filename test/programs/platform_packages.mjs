@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { builtTargets, makePackages } from '../../scripts/platform_packages.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 import { TARGETS } from '../../scripts/zig_build.mjs'
@@ -26,6 +26,7 @@ const work = makeWorkFolder('packages')
 const folders = makePackages(join(work, 'packages'), names)
 const tarballs = Object.fromEntries(Object.entries(folders).map(([name, folder]) => [name, pack(folder)]))
 
+await step('the main package holds what links of its pages name', checkLinks)
 for (const name of names) await step(`npm installs ${name} alone where it fits`, () => installFor(name))
 if (own !== undefined) await step('the binary of this machine loads', () => load(own))
 await step('without a binary the error says what to install', loadNothing)
@@ -43,6 +44,27 @@ function pack(folder) {
     ({ filename }) => filename,
   )
   return join(work, name)
+}
+
+/** Relative links of README.md and docs/ to files that the package lacks would be dead for whoever installs it. */
+function checkLinks() {
+  const listed = run('tar', ['-tzf', tarballs.tilework]).trim().split('\n')
+  const files = new Set(listed.map((path) => path.replace(/^package\//, '')))
+  const dead = [...files]
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) =>
+      linksOf(path)
+        .filter((target) => !files.has(target))
+        .map((target) => `${path}: ${target}`),
+    )
+  assert.deepEqual(dead, [])
+  return `${files.size} files`
+}
+
+function linksOf(page) {
+  const text = readFileSync(join(folders.tilework, page), 'utf8')
+  const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, link]) => link)
+  return links.filter((link) => !/^[a-z]+:/.test(link)).map((link) => posix.join(posix.dirname(page), link))
 }
 
 function installFor(name) {

@@ -131,6 +131,7 @@ describe('a job', () => {
     as: ['weights'],
     format: ['npy', 'onnx', 'btf', 'gguf', 'safetensors', 'tmfile', 'npz', 'x', '__proto__'],
     weightsOnly: [true, false],
+    keepIntegers: [true, false],
     replaceGraph: [true],
     keepOldData: [true],
     quantizeTo: [

@@ -47,13 +47,23 @@ function tidyLine({ tidied = [] }: TargetReport): string {
 /** The reason why nothing changed, and advice. */
 function unchangedLine({ to, tidied, nodes, tensors }: TargetReport): string {
   if (tensors.length > 0 || nodes.some((node) => node.to !== undefined)) return ''
-  const advice =
-    tidied || to === 'fp16' || to === 'fp32'
-      ? ''
-      : '; --tidy finds weights in Constant nodes, and behind Transpose and the like'
   const reason =
     nodes.length > 0 ? 'each node that it could change stays' : `the model has no ${TARGETS[to].wants}`
+  const flags = [...new Set(nodes.flatMap(({ reason }) => OPTION_OF_REASON.exec(reason ?? '')?.[1] ?? []))]
+  if (flags.length > 0) {
+    const named = flags.map((flag) => `--${flag}`).join(' and ')
+    return `nothing changed: ${reason}; ${named} ${flags.length > 1 ? 'quantize' : 'quantizes'} ${flags.map((flag) => WANTED_BY[flag]).join(' and ')}\n`
+  }
+  const isTidied = tidied || to === 'fp16' || to === 'fp32'
+  const advice = isTidied ? '' : '; --tidy finds weights in Constant nodes, and behind Transpose and the like'
   return `nothing changed: ${reason}${advice}\n`
+}
+
+/** Of a node that an option would quantize. */
+const OPTION_OF_REASON = /^only the option (\w+) quantizes it$/
+const WANTED_BY: Readonly<Record<string, string>> = {
+  gemm: 'the weights of Gemm',
+  conv: 'those of 1 × 1 Conv',
 }
 
 function stayLines({ nodes, tensors, output }: TargetReport): string {

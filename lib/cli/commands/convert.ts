@@ -155,6 +155,7 @@ function addTensorOptions(command: Command): void {
       '--format <name>',
       'file format to write (default: by the extension of OUT, otherwise the format of IN)',
     )
+    .option('--keep-integers', 'with --dtype of floats: integers and booleans keep their dtype')
     .option('--weights-only', 'write the weights of a model without its graph')
     .addOption(
       new Option(

@@ -36,6 +36,7 @@ export interface TensorFlags {
   readonly format?: string
   readonly device?: string
   readonly weightsOnly?: boolean
+  readonly keepIntegers?: boolean
   readonly quantize?: ValueQuantization
   /** Shapes of inputs, where the output has static shapes. */
   readonly inputShape?: readonly InputShape[]
@@ -204,6 +205,7 @@ export function writtenExitCode(findings: readonly Finding[], { tensor }: Tensor
 export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
   const { as, dtype, format, device, weightsOnly, quantize, inputShape, batch, quantized } = flags
+  const { keepIntegers } = flags
   const isTargetPadding = layout !== undefined
   const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
     tensors: tensor?.map(parseSelector),
@@ -219,6 +221,7 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
     format: format as FormatName | undefined,
     device,
     weightsOnly,
+    keepIntegers,
     ...fileOptions(flags),
     quantizeTo: quantize,
     inputShapes:

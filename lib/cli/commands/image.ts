@@ -13,6 +13,7 @@ import {
   save,
   TileworkError,
 } from '../../index.js'
+import { systemError } from '../../internal.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { formatBytes } from '../text/byte_count.js'
 import { wholeNumber } from '../text/parse_number.js'
@@ -45,6 +46,7 @@ interface ImageChoice extends OutputChoice {
   readonly order?: string
   readonly processor?: string
   readonly backend?: string
+  readonly size?: number
   readonly strict?: boolean
   readonly json?: boolean
 }
@@ -78,7 +80,7 @@ Examples:
 
 Inputs: raw samples, which need --input-size; .npy of uint8 or uint16 [height, width, channels]; "-" for raw
 samples from standard input; with sharp installed any image file that sharp decodes.
---resize takes WIDTHxHEIGHT, shortest=N, longest=N, shortest=N,longest=N or max=WIDTHxHEIGHT. Proportions and bytes are those of
+--resize takes N for a square, WIDTHxHEIGHT, shortest=N, longest=N, shortest=N,longest=N or max=WIDTHxHEIGHT. Proportions and bytes are those of
 the library that --like names: pillow, pillow12, torchvision or opencv.`
 
 export function addImage(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
@@ -105,6 +107,7 @@ export function addImage(program: Command, terminal: Terminal, finish: (code: Ex
     .option('--layout <name>', 'nchw (default) or nhwc')
     .option('--order <name>', 'rgb (default) or bgr')
     .option('--processor <config>', 'a preprocessor_config.json, yolo or torchvision')
+    .option('--size <n>', 'of --processor yolo (default 640) or torchvision (224)', wholeNumber('--size'))
     .option('--backend <name>', 'of --processor: torchvision or pil')
     .option('--strict', 'unknown fields of --processor are errors')
     .addOption(noClobberOption())
@@ -139,12 +142,13 @@ async function batchOf(pixels: readonly PixelsWithInfo[], options: ImageChoice):
     const flag = both.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `--${flag} and --processor do not go together; the configuration says it.`,
+      `--${flag} and --processor do not go together; the processor says it.`,
     )
   }
-  const { backend, strict, dtype, layout } = options
+  const { backend, size, strict, dtype, layout } = options
   const asked = {
     ...(backend && { backend }),
+    ...(size !== undefined && { size }),
     ...(strict && { strict }),
     ...(dtype && { dtype }),
     ...(layout && { layout }),
@@ -173,9 +177,14 @@ async function readPixels(input: string, options: ImageChoice, terminal: Termina
   if (input === '-') return rawPixels(await standardInput(options, terminal), input, options)
   if (/\.npy$/i.test(input)) return npyPixels(input)
   if (/\.(raw|bin|rgb|rgba|yuv|nv12)$/i.test(input) || options.inputSize) {
-    return rawPixels(await readFile(input), input, options)
+    return rawPixels(await bytesOf(input), input, options)
   }
   return decodedPixels(input)
+}
+
+/** @throws TileworkError ERR_IO, also for a folder */
+function bytesOf(path: string): Promise<Buffer> {
+  return systemError.wrapAsync(path, () => readFile(path))
 }
 
 /** @throws TileworkError ERR_LIMIT for more bytes than an image of the size can have, which would fill the memory */
@@ -188,12 +197,9 @@ async function standardInput({ inputSize }: ImageChoice, { stdin }: Terminal): P
     length += bytes.byteLength
     if (length > most) {
       const text = inputSize
-        ? `${inputSize.width} × ${inputSize.height} pixels have at most ${most}`
-        : 'it needs --input-size WxH'
-      throw new TileworkError(
-        'ERR_LIMIT',
-        `the standard input has more than ${length - bytes.byteLength} bytes; ${text}.`,
-      )
+        ? `the standard input has more than the ${most} bytes of ${inputSize.width} × ${inputSize.height} pixels of four channels`
+        : 'the standard input holds raw samples; --input-size WxH says its size'
+      throw new TileworkError('ERR_LIMIT', `${text}.`)
     }
     chunks.push(bytes)
   }
@@ -238,7 +244,7 @@ async function npyPixels(input: string): Promise<PixelsWithInfo> {
 }
 
 async function decodedPixels(input: string): Promise<PixelsWithInfo> {
-  const file = await readFile(input)
+  const file = await bytesOf(input)
   // A name that no bundler and no compiler resolves: the package is optional.
   const name = 'sharp'
   let sharp: Sharp

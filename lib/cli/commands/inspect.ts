@@ -345,9 +345,9 @@ const STATISTICS_COLUMNS: readonly Column[] = [
   { title: 'histogram' },
 ]
 
-/** Numbers with a fraction, whole numbers, and the rest. */
+/** Numbers with a fraction, whole numbers, and the rest. Blocks of quantized numbers stand for fractions. */
 function paintDtype(text: string, colors: Colors): string {
-  const { kind } = DTYPES[text as Dtype]
+  const kind = Object.hasOwn(DTYPES, text) ? DTYPES[text as Dtype].kind : 'float'
   if (kind === 'float' || kind === 'complex') return colors.cyan(text)
   return kind === 'int' || kind === 'uint' ? colors.green(text) : colors.yellow(text)
 }

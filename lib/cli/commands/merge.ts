@@ -98,7 +98,7 @@ async function merge(
       graphOutputs: [...graph.outputNames],
     }
     if (options.json) printJson(report, terminal)
-    else terminal.stdout.write(formatReport(report))
+    else terminal.stdout.write(formatReport(report, options.connect !== undefined))
     return EXIT.ok
   } finally {
     for (const file of files) file.close()
@@ -140,7 +140,9 @@ async function write(model: OnnxModel, options: MergeChoice, terminal: Terminal)
   }
 }
 
-function formatReport({ output, byteLength, nodes, graphInputs, graphOutputs }: MergeReport): string {
+function formatReport(report: MergeReport, isConnected: boolean): string {
+  const { output, byteLength, nodes, graphInputs, graphOutputs } = report
   const ends = (names: readonly string[]): string => names.map((name) => printable(name)).join(', ')
-  return `${formatCount(nodes, 'node')} from ${ends(graphInputs)} to ${ends(graphOutputs)}\n${printable(output)}: ${formatBytes(byteLength)}\n`
+  const apart = isConnected ? '' : 'the models stand side by side; --connect OUTPUT=INPUT connects them\n'
+  return `${formatCount(nodes, 'node')} from ${ends(graphInputs)} to ${ends(graphOutputs)}\n${apart}${printable(output)}: ${formatBytes(byteLength)}\n`
 }

@@ -10,8 +10,12 @@ const MAX_NAMED = 5
 export function lossesLine(input: string, losses: readonly TensorLosses[]): string | undefined {
   const [first] = losses
   if (first === undefined) return undefined
-  const named = losses.slice(0, MAX_NAMED).map(({ name, count, saturated, allZero }) => {
-    const lost = allZero ? `all ${count} become 0` : `${saturated} of ${count} are out of range`
+  const named = losses.slice(0, MAX_NAMED).map(({ name, count, saturated, rounded = 0, allZero }) => {
+    const parts = [
+      ...(saturated > 0 ? [`${saturated} of ${count} are out of range`] : []),
+      ...(rounded > 0 ? [`${rounded} of ${count} integers are rounded`] : []),
+    ]
+    const lost = allZero ? `all ${count} become 0` : parts.join(', ')
     return `${JSON.stringify(name)} (${lost})`
   })
   const more = losses.length > named.length ? `, and ${losses.length - named.length} more` : ''
@@ -22,7 +26,8 @@ export function lossesLine(input: string, losses: readonly TensorLosses[]): stri
   )
 }
 
-function adviceFor({ dtype }: TensorLosses): string {
+function adviceFor({ dtype, rounded = 0 }: TensorLosses): string {
+  if (rounded > 0) return '--keep-integers leaves integers as they are'
   const isCode = /^u?int[248]$|^u?int16$|^int32$|^float[48]/.test(dtype)
   return `--quantize ${isCode ? dtype : 'int8'} stores quantized values with scales instead`
 }

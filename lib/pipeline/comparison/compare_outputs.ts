@@ -16,7 +16,6 @@ import {
   type ValueType,
   withBodiesOf,
 } from '../../models/onnx/index.js'
-import { checkTensor } from '../../tensor/check_tensor.js'
 import type { AnyTensor } from '../../tensor/tensor.js'
 import type { ValueDifferences } from '../../tensor/value_differences.js'
 import { valueText } from '../../value_text.js'
@@ -27,6 +26,7 @@ import { type Batches, batchAxis, batchesOf, joinedRuns, partsOf, withSamples } 
 import { type ComparedModel, openModel, type Side } from './compared_model.js'
 import { type End, type Ends, matchEnds, type OutputPair } from './ends.js'
 import { type Feeds, inDtypeOf, makeFeeds } from './feeds.js'
+import { type GivenInputs, givenInputs } from './given_inputs.js'
 import { DEFAULT_SIZES } from './input_sizes.js'
 import { compareOutput } from './output_values.js'
 
@@ -35,8 +35,11 @@ export type { ComparedModel } from './compared_model.js'
 export interface CompareOutputsOptions {
   /** The module `onnxruntime-node`. */
   readonly runtime: TensorRuntime
-  /** Values of inputs, by the names of the tensors: of `a`, or of `b`. Those of the others are generated. */
-  readonly inputs?: Iterable<AnyTensor>
+  /**
+   * Values of inputs of `a` or `b`: `{ x: tensor }` as for `session.run`, tensors of onnxruntime included, or a list of tensors with
+   * these names. Those of the others are generated.
+   */
+  readonly inputs?: GivenInputs
   /**
    * Sizes of symbolic dimensions by name. Others are 2 for the first axis of an input and 8 for the rest; where `a` does not run with
    * them, 1 and 8, 32, 64 or 224.
@@ -178,7 +181,7 @@ function checkSettings(options: CompareOutputsOptions): Settings {
   if (!names.every(([, name]) => typeof name === 'string')) refuse('renamed must have names as values.')
   return {
     runtime,
-    given: new Map(Array.from(inputs, (each) => [each.name, checkTensor(each, 'inputs', 'or blocks')])),
+    given: givenInputs(inputs),
     dims: new Map(sizes),
     seed,
     tolerance,

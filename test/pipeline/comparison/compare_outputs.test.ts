@@ -354,8 +354,20 @@ describe('inputs', () => {
     const [one, other] = fake.feeds.map(({ x: fed }) => fed!)
     expect(one).toMatchObject({ type: 'float32', dims: [1, 3], data: Float32Array.of(1, 2, 3) })
     expect(other).toMatchObject({ type: 'float16', data: Uint16Array.of(0x3c00, 0x4000, 0x4200) })
+    for (const inputs of [{ x }, { x: { type: 'float32', dims: [1, 3], data: Float32Array.of(1, 2, 3) } }]) {
+      fake.feeds.length = 0
+      const { inputs: used } = await compare(scaled(), half, { inputs })
+      expect(used).toEqual([{ name: 'x', dtype: 'float32', shape: [1, 3], isGenerated: false }])
+      expect(fake.feeds[0]!.x).toMatchObject({ data: Float32Array.of(1, 2, 3) })
+    }
     for (const [options, message] of [
       [{ inputs: [tensor([1], { dtype: 'float32', name: 'X' })] }, 'inputs has "X", which is no input'],
+      [{ inputs: { X: x } }, 'inputs has "X", which is no input'],
+      [{ inputs: { x: 1 } }, 'inputs, "x": '],
+      [{ inputs: [tensor([1], { dtype: 'float32' })] }, 'inputs has a tensor without a name; give {'],
+      [{ inputs: x }, 'it must be { name of an input: tensor }, or a list of tensors'],
+      [{ inputs: Float32Array.of(1, 2, 3) }, 'it must be { name of an input: tensor }'],
+      [{ inputs: 'x' }, 'it must be { name of an input: tensor }'],
       [{ dims: { N: 1 } }, 'dims has "N", which no input has as a dimension; expected one of: "n"'],
     ] as const) {
       await expect(compare(scaled(), scaled(), options)).rejects.toMatchObject({

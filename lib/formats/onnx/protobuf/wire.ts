@@ -385,11 +385,18 @@ export class WireCursor {
   }
 
   #skip(count: number, end: number): void {
-    if (count > end - this.position) {
-      const message = `Field ${this.number} has ${count} bytes; its message ends after ${end - this.position}.`
-      throw new FileFault('ERR_TRUNCATED', message, this.start)
-    }
+    if (count > end - this.position) throw this.#skipFault(count, end)
     this.position += count
+  }
+
+  /** The commonest damage is a file that was not copied to its end. */
+  #skipFault(count: number, end: number): FileFault {
+    const found = end - this.position
+    const message =
+      end === this.#source?.byteLength
+        ? `The file ends ${count - found} bytes too early, inside field ${this.number} of ${count} bytes: was it copied whole?`
+        : `Field ${this.number} has ${count} bytes; its message ends after ${found}.`
+    return new FileFault('ERR_TRUNCATED', message, this.start)
   }
 
   #tagFault(): FileFault {

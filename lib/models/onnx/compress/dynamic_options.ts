@@ -20,7 +20,7 @@ export interface QuantizeDynamicOptions extends OpsetOptions {
   readonly reduceRange?: boolean
   /** Operators to quantize. Default: all that are known. */
   readonly ops?: readonly DynamicOperator[]
-  /** Names of nodes that stay. */
+  /** Names of nodes that stay. As for onnxruntime’s tool, a name that no node has is none to keep. */
   readonly exclude?: readonly string[]
   /** Whether graphs inside nodes are quantized, too. Default true. */
   readonly subgraphs?: boolean

@@ -21,7 +21,7 @@ export type ValueRanges = Readonly<Record<string, ValueRange>>
 export interface QuantizableOptions {
   /** Operators to quantize. Default: those of onnxruntime's tool. */
   readonly ops?: readonly string[]
-  /** Names of nodes that stay. */
+  /** Names of nodes that stay. As for onnxruntime’s tool, a name that no node has is none to keep. */
   readonly exclude?: readonly string[]
 }
 

@@ -33,7 +33,7 @@ export interface QuantizeWeightsOptions extends OpsetOptions {
   /** Least precision inside MatMulNBits: 0 unset (default), 1 float32, 2 float16, 3 bfloat16, 4 int8. */
   readonly accuracyLevel?: number
   readonly nodes?: {
-    /** Names of nodes that stay. */
+    /** Names of nodes that stay. As for onnxruntime’s tool, a name that no node has is none to keep. */
     readonly exclude?: readonly string[]
     /** Names of the only nodes that are quantized. */
     readonly include?: readonly string[]

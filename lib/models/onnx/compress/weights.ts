@@ -129,6 +129,7 @@ class WeightWork {
     for (const node of scope.graph.nodes) {
       if (this.#isProduct(node)) await this.#quantizeProduct(scope, node)
       else if (this.#settings.gather && isStandard(node, 'Gather')) await this.#gather(scope, node)
+      else this.#reportOption(scope, node)
     }
   }
 
@@ -159,6 +160,13 @@ class WeightWork {
     return (
       isStandard(node, 'MatMul') || (gemm && isStandard(node, 'Gemm')) || (conv && isStandard(node, 'Conv'))
     )
+  }
+
+  /** Says which option a product wants that is not chosen: a net of convolutions would stay as it is without a word. */
+  #reportOption(scope: Scope, node: Node): void {
+    const option = isStandard(node, 'Gemm') ? 'gemm' : isStandard(node, 'Conv') ? 'conv' : undefined
+    if (option === undefined || typeof this.#weightOf(scope, node) === 'string') return
+    this.report.stays(node, `only the option ${option} quantizes it`)
   }
 
   async #quantizeProduct(scope: Scope, node: Node): Promise<void> {

@@ -7,5 +7,8 @@ import { OnnxModel } from './model.js'
 /** @throws TileworkError ERR_ARGUMENT */
 export function checkModel(model: OnnxModel, taker: string): void {
   if (isInstance(model, OnnxModel)) return
-  throw new TileworkError('ERR_ARGUMENT', `${taker} takes an OnnxModel; ${valueText(model)} was given.`)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${taker} takes an OnnxModel, such as \`onnx\` of an open file; ${valueText(model)} was given.`,
+  )
 }

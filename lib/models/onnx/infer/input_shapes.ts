@@ -95,6 +95,7 @@ export function setBatch(
   options: InputShapeOptions = {},
 ): InputShapeChange {
   checkModel(model, 'setBatch')
+  if (batch === 0) throw new TileworkError('ERR_ARGUMENT', 'batch is 0; a batch has a sample or more.')
   const { graph } = model
   const shapes = new Map<string, readonly Dimension[]>()
   for (const { name, type } of graph.inputs) {
