@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { hasThirdPartyFiles } from './test/shared_fixtures.js'
 
 /** Pools that the suite must pass in: the addon keeps its state per environment, so threads are tested as well. */
@@ -22,6 +23,21 @@ const SLOW = [
   'test/tensor/{cast,tensors}.test.ts',
 ]
 
+/** These take more than half a minute: begun last, one of them would run alone at the end. */
+const LONGEST = [
+  'test/attacks/memory_bound.test.ts',
+  'test/docs/programs.test.ts',
+  'test/public_arguments.test.ts',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number =>
+      LONGEST.some((path) => moduleId.endsWith(path)) ? 0 : 1
+    return (await super.sort(files)).toSorted((one, other) => place(one) - place(other))
+  }
+}
+
 const wanted = process.env.TILEWORK_POOL ?? 'forks'
 const pool = POOLS.find((name) => name === wanted)
 if (pool === undefined) throw new Error(`TILEWORK_POOL is "${wanted}"; expected one of: ${POOLS.join(', ')}`)
@@ -36,6 +52,7 @@ export default defineConfig(({ mode }) => ({
       ...(mode === 'quick' ? SLOW : []),
     ],
     pool,
+    sequence: { sequencer: LongestFirst },
     // By default one processor is left free: on two, the suite would take twice as long.
     maxWorkers: '100%',
     setupFiles: process.platform === 'win32' ? ['test/windows_setup.ts'] : [],
