@@ -84,6 +84,10 @@ export function readImages(
 
 function readImage(image: Pixels | PixelsWithInfo, asked: AskedPixels, name: string): Image {
   const { bytes, sampleBytes, info } = readSamples(image, name)
+  if (asked.width === undefined && info.width === undefined) {
+    const message = `${name} has no width and height: give them, or both results of sharp(…).raw().toBuffer({ resolveWithObject: true }).`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
   const width = asked.width ?? checkSize(info.width, 'width')
   const height = asked.height ?? checkSize(info.height, 'height')
   if (isLuma(asked.pixelFormat)) return readLuma({ name, bytes, width, height, sampleBytes }, asked)

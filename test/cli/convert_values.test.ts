@@ -137,6 +137,9 @@ describe('a cast that destroys values', () => {
     expect((await runCli([...many, 'int8'])).stderr).toContain('2 tensors lose values as int8')
     expect((await runCli([...many, 'float16'])).stderr).toMatch(SUMS_ALONE)
     expect((await runCli([...many, 'float16', '--format', 'npz'])).stderr).toMatch(SUMS_ALONE)
+    expect(
+      (await runCli([...many, 'bfloat16', '--format', 'npz'])).stderr.match(/numpy has no bfloat16/g),
+    ).toHaveLength(1)
   })
 
   it('is reported for the weights of a model', async () => {

@@ -3,6 +3,7 @@ import {
   type ConvertInput,
   type ConvertInputs,
   type ConvertManyProgress,
+  type ConvertResult,
   convertMany as convertFiles,
   type FileOutcome,
   type Finding,
@@ -21,6 +22,7 @@ import { FINDINGS_IN_NOTICE, findingNotice } from '../text/finding_line.js'
 import { lossesLine } from '../text/losses_line.js'
 import { printable, printableJson } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
+import { rawItemsLine } from '../text/raw_items_line.js'
 import { errorReport, printError } from '../text/report_error.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
@@ -147,6 +149,7 @@ class ManyReport {
   #undoCommands = 0
   #droppedGraphs = 0
   #filesWithLosses = 0
+  #saysRawItems = false
 
   constructor(flags: ManyFlags, terminal: Terminal, undo: UndoFile | undefined) {
     this.#flags = flags
@@ -186,6 +189,7 @@ class ManyReport {
       this.#exitCode = worse(this.#exitCode, writtenExitCode(outcome.findings, this.#flags))
       if (outcome.droppedNodes > 0) this.#droppedGraphs++
       this.#printLosses(input, outcome.losses)
+      if (!this.#saysRawItems) this.#printRawItems(output, outcome)
     }
     if (this.#flags.json) this.#printLine(outcomeJson(outcome))
     // Skipped files are included, so that every run writes all undo commands.
@@ -217,6 +221,14 @@ class ManyReport {
     this.#filesWithLosses++
     if (this.#filesWithLosses > FINDINGS_IN_NOTICE) return
     this.#bar.aside(() => this.#terminal.stderr.write(`tilework: ${line}\n`))
+  }
+
+  /** Once: the files of a run have the same dtypes mostly. */
+  #printRawItems(output: string, { format, tensors }: ConvertResult): void {
+    const line = rawItemsLine(output, format, tensors)
+    if (line === undefined) return
+    this.#saysRawItems = true
+    this.#print(line)
   }
 
   /** True where an error is reported already with its file, or will be reported by `finish`. */

@@ -16,6 +16,7 @@ import {
   type ValueType,
   withBodiesOf,
 } from '../../models/onnx/index.js'
+import type { OnnxRuntimeStrings, TensorLike } from '../../tensor/adapters.js'
 import type { AnyTensor } from '../../tensor/tensor.js'
 import type { ValueDifferences } from '../../tensor/value_differences.js'
 import { valueText } from '../../value_text.js'
@@ -26,7 +27,7 @@ import { type Batches, batchAxis, batchesOf, joinedRuns, partsOf, withSamples } 
 import { type ComparedModel, openModel, type Side } from './compared_model.js'
 import { type End, type Ends, matchEnds, type OutputPair } from './ends.js'
 import { type Feeds, inDtypeOf, makeFeeds } from './feeds.js'
-import { type GivenInputs, givenInputs } from './given_inputs.js'
+import { givenInputs } from './given_inputs.js'
 import { DEFAULT_SIZES } from './input_sizes.js'
 import { compareOutput } from './output_values.js'
 
@@ -39,7 +40,9 @@ export interface CompareOutputsOptions {
    * Values of inputs of `a` or `b`: `{ x: tensor }` as for `session.run`, tensors of onnxruntime included, or a list of tensors with
    * these names. Those of the others are generated.
    */
-  readonly inputs?: GivenInputs
+  readonly inputs?:
+    | Iterable<AnyTensor>
+    | Readonly<Record<string, AnyTensor | TensorLike | OnnxRuntimeStrings>>
   /**
    * Sizes of symbolic dimensions by name. Others are 2 for the first axis of an input and 8 for the rest; where `a` does not run with
    * them, 1 and 8, 32, 64 or 224.

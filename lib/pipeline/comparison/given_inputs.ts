@@ -1,17 +1,15 @@
 /** The values that a caller gives for inputs of the models, by name. */
 import { readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
-import { asTensor, type OnnxRuntimeStrings, type TensorLike } from '../../tensor/adapters.js'
+import { asTensor, type TensorLike } from '../../tensor/adapters.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
 import type { AnyTensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 
-/** Tensors with the names of the inputs, or an object with a value for each name as `session.run` takes it. */
-export type GivenInputs =
-  | Iterable<AnyTensor>
-  | Readonly<Record<string, AnyTensor | TensorLike | OnnxRuntimeStrings>>
-
-/** @throws TileworkError ERR_ARGUMENT for anything else: values that are not used would be taken for a proof */
+/**
+ * @param inputs - tensors with the names of the inputs, or an object with a value for each name
+ * @throws TileworkError ERR_ARGUMENT for anything else: values that are not used would be taken for a proof
+ */
 export function givenInputs(inputs: unknown): Map<string, AnyTensor> {
   return readInput('inputs', () => {
     if (typeof inputs !== 'object' || inputs === null || ArrayBuffer.isView(inputs)) refuse(inputs)
