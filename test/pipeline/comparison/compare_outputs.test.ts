@@ -363,11 +363,11 @@ describe('inputs', () => {
     for (const [options, message] of [
       [{ inputs: [tensor([1], { dtype: 'float32', name: 'X' })] }, 'inputs has "X", which is no input'],
       [{ inputs: { X: x } }, 'inputs has "X", which is no input'],
-      [{ inputs: { x: 1 } }, 'inputs, "x": '],
+      [{ inputs: { x: 1 as never } }, 'inputs, "x": '],
       [{ inputs: [tensor([1], { dtype: 'float32' })] }, 'inputs has a tensor without a name; give {'],
-      [{ inputs: x }, 'it must be { name of an input: tensor }, or a list of tensors'],
-      [{ inputs: Float32Array.of(1, 2, 3) }, 'it must be { name of an input: tensor }'],
-      [{ inputs: 'x' }, 'it must be { name of an input: tensor }'],
+      [{ inputs: x as never }, 'it must be { name of an input: tensor }, or a list of tensors'],
+      [{ inputs: Float32Array.of(1, 2, 3) as never }, 'it must be { name of an input: tensor }'],
+      [{ inputs: 'x' as never }, 'it must be { name of an input: tensor }'],
       [{ dims: { N: 1 } }, 'dims has "N", which no input has as a dimension; expected one of: "n"'],
     ] as const) {
       await expect(compare(scaled(), scaled(), options)).rejects.toMatchObject({
