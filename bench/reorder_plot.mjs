@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { parse, View } from 'vega'
 import { compile } from 'vega-lite'
+import { smallSvg } from '../scripts/small_svg.mjs'
 
 const SERIES = ['tilework', 'oneDNN', 'streaming copy']
 const COLOURS = ['#1f77b4', '#ff7f0e', '#c7c7c7']
@@ -25,7 +26,7 @@ export async function plotReorders(results, path) {
       DTYPES.includes(each.dtype),
   )
   const { spec } = compile(specification(drawn.flatMap(bars), threads))
-  writeFileSync(path, `${await new View(parse(spec), { renderer: 'none' }).toSVG()}\n`)
+  writeFileSync(path, `${smallSvg(await new View(parse(spec), { renderer: 'none' }).toSVG())}\n`)
 }
 
 function bars({ from, to, label, dtype, tilework, memcpy, streaming, onednn }) {

@@ -6,12 +6,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, View } from 'vega'
 import { compile } from 'vega-lite'
+import { smallSvg } from './small_svg.mjs'
 import { fail, ROOT } from './toolchain.mjs'
 
 const PAGE = join(ROOT, 'docs', 'performance.md')
 const PICTURE = join(ROOT, 'docs', 'performance.svg')
 
-const made = `${await new View(parse(compile(specification(jobs())).spec), { renderer: 'none' }).toSVG()}\n`
+const drawn = await new View(parse(compile(specification(jobs())).spec), { renderer: 'none' }).toSVG()
+const made = `${smallSvg(drawn)}\n`
 if (!process.argv.includes('--check')) writeFileSync(PICTURE, made)
 else if (made !== readFileSync(PICTURE, 'utf8')) {
   fail('docs/performance.svg differs from its table; run "node scripts/performance_plot.mjs".')
