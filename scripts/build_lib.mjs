@@ -100,7 +100,10 @@ async function bundle() {
 }
 
 function copyDeclarations(path) {
-  const text = readFileSync(path, 'utf8').replace(/(from "\.[^"]*)\.js"/g, '$1.cjs"')
+  // Copies for compilers: whoever reads declarations comes to the .d.ts, so these have no indentation.
+  const text = readFileSync(path, 'utf8')
+    .replace(/(from "\.[^"]*)\.js"/g, '$1.cjs"')
+    .replace(/^ +/gm, '')
   writeFileSync(path.replace(/\.d\.ts$/, '.d.cts'), text)
 }
 

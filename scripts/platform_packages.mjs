@@ -77,7 +77,7 @@ function makeMainPackage(folder, names, manifest) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     cpSync(join(ROOT, path), join(folder, path), { recursive: true })
   }
-  writeFileSync(join(folder, NOTICES), notices())
+  writeFileSync(join(folder, NOTICES), notices({ hasBinaries: false }))
   const optionalDependencies = Object.fromEntries(names.map((name) => [`${SCOPE}/${name}`, manifest.version]))
   writeJson(join(folder, 'package.json'), { ...kept, files, optionalDependencies })
 }

@@ -24,12 +24,16 @@ const ALLOWED = [
 const IN_BINARIES = [
   { name: 'node-addon-api', used: 'headers, in every binary', npm: true },
   { name: 'node-api-headers', used: 'headers, in every binary', npm: true },
-  { name: 'DLPack', license: 'Apache-2.0', used: 'declarations, in every binary', text: '../../LICENSE' },
+  {
+    name: 'DLPack',
+    license: 'Apache-2.0',
+    used: 'declarations, in every binary and in native/dlpack',
+    isInPackage: true,
+  },
   {
     name: 'OpenCL headers of Khronos',
     license: 'Apache-2.0',
     used: 'names, in every binary',
-    text: '../../LICENSE',
   },
   {
     name: 'vector tables of ggml',
@@ -57,12 +61,17 @@ const IN_BINARIES = [
   },
 ]
 
-/** The text of the file. @throws Error for a licence that is not allowed */
-export function notices() {
+/**
+ * The text of the file.
+ *
+ * @param {{ hasBinaries?: boolean }} [holds] - whether the package holds binaries, with what is compiled into them
+ * @throws Error for a licence that is not allowed
+ */
+export function notices({ hasBinaries = true } = {}) {
   const faults = licenceFaults()
   if (faults.length > 0)
     throw new Error(`These licences are not in the list of allowed ones: ${faults.join(', ')}.`)
-  const parts = shipped().map(({ name, version, license, used, text }) =>
+  const parts = shipped({ hasBinaries }).map(({ name, version, license, used, text }) =>
     [`${name}${version ? ` ${version}` : ''}: ${license}`, used, '', text.trim()].join('\n'),
   )
   const line = '-'.repeat(78)
@@ -76,14 +85,19 @@ export function licenceFaults(packages = [...shipped(), ...dependencies()]) {
     .map(({ name, license }) => `${name} (${license ?? 'none'})`)
 }
 
-function shipped() {
-  const compiled = IN_BINARIES.map(({ npm, text, ...entry }) =>
-    npm
-      ? { ...entry, ...fromNpm(entry.name) }
-      : { ...entry, text: readFileSync(join(ROOT, 'scripts', 'licenses', text), 'utf8') },
+function shipped({ hasBinaries = true } = {}) {
+  const compiled = IN_BINARIES.filter(({ isInPackage }) => hasBinaries || isInPackage).map(
+    ({ npm, text, ...entry }) =>
+      npm ? { ...entry, ...fromNpm(entry.name) } : { ...entry, text: textOf(text) },
   )
   const bundled = bundledPackages().map((name) => ({ name, used: 'bundled JavaScript', ...fromNpm(name) }))
   return [...compiled, ...bundled]
+}
+
+/** @param file - in scripts/licenses; undefined for the licence of tilework itself, which is in every package */
+function textOf(file) {
+  if (file === undefined) return 'Its text is that of the file LICENSE.'
+  return readFileSync(join(ROOT, 'scripts', 'licenses', file), 'utf8')
 }
 
 function fromNpm(name) {

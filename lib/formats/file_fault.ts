@@ -13,3 +13,18 @@ export class FileFault extends TileworkError {
     super(code, message, { offset })
   }
 }
+
+/** Codes of what went wrong around the bytes of a file, and says nothing about them. */
+const SOURCE_CODES: ReadonlySet<ErrorCode> = new Set([
+  'ERR_IO',
+  'ERR_PERMISSION',
+  'ERR_FILE_CHANGED',
+  'ERR_CLOSED',
+  'ERR_ABORTED',
+  'ERR_ARGUMENT',
+])
+
+/** True for an error that a check reports as a finding: the bytes are wrong. */
+export function isOfBytes(error: unknown): error is TileworkError {
+  return error instanceof TileworkError && !SOURCE_CODES.has(error.code)
+}

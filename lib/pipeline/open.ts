@@ -14,6 +14,7 @@ import { checkFlag, checkOneOf, isInstance, readInput } from '../caller_input.js
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { withDeadline } from '../deadline.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
+import { isOfBytes } from '../formats/file_fault.js'
 import type { Format, FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
 import type { GgufModel } from '../formats/gguf/index.js'
 import { checkLimits, type InputLimits } from '../formats/limits.js'
@@ -417,21 +418,11 @@ async function checkDecoded(
   try {
     bytes = await format.decode?.(source, options)
   } catch (error) {
-    const isOfBytes = error instanceof TileworkError && !SOURCE_ERRORS.has(error.code)
-    if (!isOfBytes) throw error
+    if (!isOfBytes(error)) throw error
     return [errorFinding(error)]
   }
   return format.check(bytes ?? source, options)
 }
-
-/** Errors of reading a file, which no check reports as findings. */
-const SOURCE_ERRORS: ReadonlySet<string> = new Set([
-  'ERR_IO',
-  'ERR_FILE_CHANGED',
-  'ERR_CLOSED',
-  'ERR_ABORTED',
-  'ERR_ARGUMENT',
-])
 
 function errorFinding({ code, message }: TileworkError): Finding {
   return { severity: 'error', code, path: '', offset: 0, message }

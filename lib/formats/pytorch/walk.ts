@@ -1,9 +1,8 @@
 /** Reads a file of torch of any kind, for `read` and `check`: the containers differ, and what they hold is one. */
 import type { ByteSource } from '../../bytes/source.js'
-import { TileworkError } from '../../errors.js'
 import type { Content } from '../../zip/walk.js'
 import { Budget } from '../budget.js'
-import { FileFault } from '../file_fault.js'
+import { FileFault, isOfBytes } from '../file_fault.js'
 import { FileHead } from '../file_head.js'
 import type { ReadOptions } from '../format.js'
 import type { Report } from '../report.js'
@@ -45,22 +44,10 @@ export async function walkCheckpoint(
     const read = await readObject(source, means, visit)
     return read && (await nameParts(read, means))
   } catch (error) {
-    if (!(error instanceof TileworkError) || !isOfBytes(error)) throw error
+    if (!isOfBytes(error)) throw error
     report.broken(error.code, error.message, { path: error.path ?? '', offset: error.offset ?? 0 })
     return undefined
   }
-}
-
-/** Codes of failures of the source, which are no property of the bytes. */
-const SOURCE_CODES: ReadonlySet<string> = new Set([
-  'ERR_IO',
-  'ERR_FILE_CHANGED',
-  'ERR_CLOSED',
-  'ERR_PERMISSION',
-])
-
-function isOfBytes({ code }: TileworkError): boolean {
-  return !SOURCE_CODES.has(code)
 }
 
 async function readObject(
