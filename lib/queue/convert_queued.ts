@@ -14,7 +14,7 @@ import {
   stateOf,
 } from '../pipeline/convert_many.js'
 import type { ConvertInputs } from '../pipeline/many/input_list.js'
-import { isSameInput, notedPath, type StateOf } from '../pipeline/many/manifest_entry.js'
+import { isOutputUnchanged, isSameInput, notedPath, type StateOf } from '../pipeline/many/manifest_entry.js'
 import { isFields } from '../pipeline/many/manifest_line.js'
 import type { FilePair } from '../pipeline/many/output_paths.js'
 import { type Finished, skipPair } from '../pipeline/many/run_pairs.js'
@@ -254,13 +254,17 @@ class QueuePerformer {
     )
   }
 
-  /** Whether the result of an earlier run may be used: a success while the input is unchanged; a failure is tried again. */
+  /**
+   * Whether the result of an earlier run may be used: a success while the input and the output are unchanged. A failure is tried again,
+   * and so is a file whose output somebody has removed since.
+   */
   async #mayUse(outcome: JobOutcome, pair: FilePair, { settings, input }: JobData): Promise<boolean> {
     if (outcome.kind !== 'completed' || settingsOf(outcome.result) !== settings || this.#many.force)
       return false
     const note = writtenPair(outcome.result, pair, notedPath(input))?.note
     if (!note) return false
     try {
+      if (!(await isOutputUnchanged(note, pair.output, this.#stateOf))) return false
       return await isSameInput(note, pair.input, await this.#stateOf(pair.input), this.#stateOf)
     } catch {
       return false

@@ -1,10 +1,10 @@
 /** Queues on a real Redis server: the same result as on one machine, whatever happens to workers and the server. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type Job, Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { convertMany, type FileOutcome, save, serialize, tensor } from '../../lib/index.js'
+import { check, convertMany, type FileOutcome, save, serialize, tensor } from '../../lib/index.js'
 import { JOB_NAME, jobId } from '../../lib/queue/job_data.js'
 import {
   type ConvertQueuedOptions,
@@ -160,6 +160,20 @@ describe.skipIf(REDIS_PROGRAM === undefined)('a queue', () => {
     // The changed one, and the damaged one, which every run tries again.
     expect(events.filter(({ kind }) => kind === 'written')).toHaveLength(5)
     expect(events.filter(({ kind }) => kind === 'failed')).toHaveLength(2)
+  })
+
+  it('converts a file again whose output is gone or was changed since it was finished', async () => {
+    const folder = await inputs(3)
+    await submitFiles(pattern(folder), options(folder))
+    const { events } = await work(folder)
+    const control = await openQueue(place)
+    await until(async () => (await control.counts()).completed === 3)
+    await control.close()
+    rmSync(join(folder, 'out', '0.npy'))
+    writeFileSync(join(folder, 'out', '1.npy'), 'something else')
+    expect(await convertQueued(pattern(folder), options(folder))).toMatchObject({ written: 3, failed: 1 })
+    expect(events.filter(({ kind }) => kind === 'written')).toHaveLength(5)
+    for (const index of [0, 1, 2]) expect(await check(join(folder, 'out', `${index}.npy`))).toEqual([])
   })
 
   it('does not take the result of other options', async () => {

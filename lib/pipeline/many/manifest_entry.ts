@@ -34,12 +34,20 @@ export async function currentEntry(
 ): Promise<ManifestEntry | undefined> {
   const entry = finished?.get(output)
   if (entry?.settings !== settings) return undefined
-  const { parts = [], ...main } = entry.output
-  if (!isSameOutput(main, await tryState(output, stateOf))) return undefined
+  return (await isOutputUnchanged(entry, output, stateOf)) ? entry : undefined
+}
+
+/** True where the output and its parts are there, as they were written. */
+export async function isOutputUnchanged(
+  { output: { parts = [], ...main } }: ManifestEntry,
+  output: string,
+  stateOf: StateOf,
+): Promise<boolean> {
+  if (!isSameOutput(main, await tryState(output, stateOf))) return false
   for (const part of parts) {
-    if (!isSameOutput(part, await tryState(beside(output, part.name), stateOf))) return undefined
+    if (!isSameOutput(part, await tryState(beside(output, part.name), stateOf))) return false
   }
-  return entry
+  return true
 }
 
 /** The state of a file or of a remote object. @throws TileworkError ERR_IO */
