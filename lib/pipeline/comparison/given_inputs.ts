@@ -14,8 +14,9 @@ export function givenInputs(inputs: unknown): Map<string, AnyTensor> {
   return readInput('inputs', () => {
     if (typeof inputs !== 'object' || inputs === null || ArrayBuffer.isView(inputs)) refuse(inputs)
     if (Symbol.iterator in inputs) return new Map(Array.from(inputs as Iterable<unknown>, namedTensor))
-    // One tensor, of this library or another.
-    if ('kind' in inputs || 'dims' in inputs || 'dtype' in inputs) refuse(inputs)
+    // A text is a field of one tensor, of this library or another; an input of a model may have such a name.
+    const { kind, dtype, type } = inputs as Record<string, unknown>
+    if ([kind, dtype, type].some((field) => typeof field === 'string')) refuse(inputs)
     return new Map(Object.entries(inputs).map(([name, value]) => [name, tensorOf(name, value)]))
   })
 }

@@ -360,6 +360,12 @@ describe('inputs', () => {
       expect(used).toEqual([{ name: 'x', dtype: 'float32', shape: [1, 3], isGenerated: false }])
       expect(fake.feeds[0]!.x).toMatchObject({ data: Float32Array.of(1, 2, 3) })
     }
+    // Names of inputs that are also names of fields of a tensor.
+    for (const name of ['kind', 'dtype', 'type', 'dims']) {
+      await expect(compare(scaled(), scaled(), { inputs: { [name]: x } })).rejects.toThrow(
+        `inputs has "${name}", which is no input`,
+      )
+    }
     for (const [options, message] of [
       [{ inputs: [tensor([1], { dtype: 'float32', name: 'X' })] }, 'inputs has "X", which is no input'],
       [{ inputs: { X: x } }, 'inputs has "X", which is no input'],
