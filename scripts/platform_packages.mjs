@@ -71,9 +71,9 @@ function makePlatformPackage(folder, name, { version, license, engines, reposito
 function makeMainPackage(folder, names, manifest) {
   const { scripts: _, devDependencies: __, ...kept } = manifest
   const files = kept.files.filter((file) => file !== 'prebuilds')
-  for (const file of files.filter((pattern) => !pattern.startsWith('!') && pattern !== NOTICES)) {
-    // Of a pattern its folder: npm takes what fits.
-    const path = file.includes('*') ? dirname(file) : file
+  const patterns = files.filter((pattern) => !pattern.startsWith('!') && pattern !== NOTICES)
+  // Of a pattern its folder, once: npm takes what fits.
+  for (const path of new Set(patterns.map((file) => (file.includes('*') ? dirname(file) : file)))) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     cpSync(join(ROOT, path), join(folder, path), { recursive: true })
   }

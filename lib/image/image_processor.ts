@@ -158,7 +158,7 @@ function isName(input: string | URL): input is string {
 }
 
 function unknownPreset(name: string, cause: unknown): TileworkError {
-  const message = `${valueText(name)} is no file that can be read, and no convention${nearestText(name, PRESET_NAMES, '; expected one of: yolo, torchvision')}`
+  const message = `${valueText(name)} is no file that can be read, and no convention${nearestText(name, PRESET_NAMES, `; expected one of: ${PRESET_NAMES.join(', ')}`)}`
   return new TileworkError('ERR_IO', message, { path: name, cause })
 }
 
