@@ -3,6 +3,7 @@
  * becomes ERR_ARGUMENT, so that callers handle one error class.
  */
 import { TileworkError } from './errors.js'
+import { expectedText } from './nearest_names.js'
 import { valueText } from './value_text.js'
 
 /**
@@ -36,7 +37,7 @@ export function checkOptions<T extends object>(
     Object.keys(options).find((key) => !(known as readonly string[]).includes(key)),
   )
   if (unknown === undefined) return
-  const message = `unknown option ${valueText(unknown)} of ${call}; expected one of: ${known.join(', ')}.`
+  const message = `unknown option ${valueText(unknown)} of ${call}${expectedText(unknown, known)}`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
@@ -100,7 +101,7 @@ export function checkFlags(options: object, names: readonly string[]): void {
 export function checkOneOf<Name extends string>(value: unknown, name: string, names: readonly Name[]): Name {
   const found = names.find((each) => each === value)
   if (found !== undefined) return found
-  const message = `${name} is ${valueText(value)}; expected one of: ${names.join(', ')}.`
+  const message = `${name} is ${valueText(value)}${expectedText(value, names)}`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 

@@ -1,7 +1,7 @@
 /** What the command line needs beside the public names: reading its arguments and printing. Not an entry of the package. */
 export { systemError } from './bytes/system_error.js'
 export { unknownLayoutNote } from './layout/unknown_layout.js'
-export { nearestNames } from './nearest_names.js'
+export { expectedText, nearestNames, nearestText } from './nearest_names.js'
 export { checkConvertOptions } from './pipeline/convert.js'
 export { type MatchOptions, matchFiles } from './pipeline/many/match_files.js'
 export { type PathListOptions, readPathList } from './pipeline/many/path_list.js'

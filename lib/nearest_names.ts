@@ -1,8 +1,5 @@
 /** The known names nearest to a mistyped one, for the advice in an error. */
-import { readInput } from './caller_input.js'
-import { TileworkError } from './errors.js'
 import { least } from './long_lists.js'
-import { valueText } from './value_text.js'
 
 /** Longest name that is compared: the distance costs time in proportion to it, and hostile names are long. */
 const MAX_COMPARED_LENGTH = 128
@@ -10,30 +7,22 @@ const MAX_COMPARED_LENGTH = 128
 const MAX_SHOWN_LENGTH = 160
 /** Names that an error suggests: more would not be read. */
 const MAX_SUGGESTIONS = 3
+/** Longest list that an error shows whole though a name is near: it is read at a glance. */
+const MAX_LISTED = 6
 
 /**
  * Up to three of `known`, nearest first: names that start with `name`, then names within an edit distance of half its
  * length. A name that differs in case alone is the only one.
- *
- * @throws TileworkError ERR_ARGUMENT for anything but strings
  */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
-  if (typeof name !== 'string') throw wrongType('name', 'a string', name)
   const wanted = name.toLowerCase()
-  const isCompared = wanted.length > 0 && wanted.length <= MAX_COMPARED_LENGTH
+  if (wanted.length === 0 || wanted.length > MAX_COMPARED_LENGTH) return []
   const maxDistance = Math.min(wanted.length - 1, Math.max(2, Math.ceil(wanted.length / 2)), 8)
-  const near = readInput('known', () => {
-    const found: { readonly candidate: string; readonly distance: number }[] = []
-    let index = 0
-    for (const candidate of known) {
-      if (typeof candidate !== 'string') throw wrongType(`known[${index}]`, 'a string', candidate)
-      index++
-      if (!isCompared) continue
-      const distance = distanceTo(candidate.toLowerCase(), wanted, maxDistance)
-      if (distance <= maxDistance) found.push({ candidate, distance })
-    }
-    return found
-  })
+  const near: { readonly candidate: string; readonly distance: number }[] = []
+  for (const candidate of known) {
+    const distance = distanceTo(candidate.toLowerCase(), wanted, maxDistance)
+    if (distance <= maxDistance) near.push({ candidate, distance })
+  }
   return near
     .sort((a, b) => a.distance - b.distance)
     .filter(({ distance }, _, [nearest]) => nearest!.distance > SAME || distance === SAME)
@@ -54,8 +43,12 @@ export function nearestText(name: unknown, known: Iterable<string>, otherwise = 
   return `; did you mean ${shown.length === 0 ? last : `${shown.join(', ')} or ${last}`}?`
 }
 
-function wrongType(what: string, allowed: string, value: unknown): TileworkError {
-  return new TileworkError('ERR_ARGUMENT', `${what} is ${valueText(value)}; it must be ${allowed}.`)
+/**
+ * The end of a message about a value that is none of `known`: the nearest names of a long list, else the whole list.
+ */
+export function expectedText(value: unknown, known: readonly string[]): string {
+  const whole = `; expected one of: ${known.join(', ')}`
+  return known.length <= MAX_LISTED ? `${whole}.` : nearestText(value, known, whole)
 }
 
 /** Distance of names that differ in case alone. */

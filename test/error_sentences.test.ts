@@ -13,6 +13,7 @@ const sources = readdirSync(LIB, { recursive: true })
 it.each([
   ['NAME is VALUE; it must be WHAT', / must be [^`;]*; (?:it is|they are) /],
   ['NAME is VALUE; expected one of: NAMES', /; (?:it )?must be one of:? /],
+  ['NAME is VALUE; did you mean "NAME"?', /[Dd]id you mean (?!"a"|\$\{shown)/],
 ])('a wrong value is told by "%s"', (_, other) => {
   expect(sources.length).toBeGreaterThan(500)
   expect(sources.filter(({ text }) => other.test(text)).map(({ path }) => path)).toEqual([])

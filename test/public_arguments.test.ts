@@ -173,7 +173,6 @@ const CALLS: Readonly<Record<string, Call>> = {
       },
     ],
   },
-  nearestNames: { run: internal.nearestNames, args: () => ['con1', ['conv1', 'fc']] },
   checkConvertOptions: {
     run: internal.checkConvertOptions,
     args: () => ['in.btf', 'out.btf', { format: 'npy', dtype: 'int8', weightsOnly: true }],

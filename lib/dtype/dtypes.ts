@@ -1,6 +1,6 @@
 /** The dtypes as records: DTYPES by name, numeric limits derived from the bits, and lookups by a format's code. */
 import { TileworkError } from '../errors.js'
-import { nearestNames } from '../nearest_names.js'
+import { expectedText } from '../nearest_names.js'
 import { valueText } from '../value_text.js'
 import { DTYPE_TABLE } from './dtype_table.js'
 
@@ -172,12 +172,10 @@ export function resolveDtype(name: unknown): Dtype {
   if (isDtypeName(name)) return name
   const dtype = typeof name === 'string' ? BY_NAME.get(name.toLowerCase()) : undefined
   if (dtype !== undefined) return dtype
-  const near = typeof name === 'string' ? nearestNames(name, Object.keys(DTYPES)) : []
-  const advice =
-    near.length > 0
-      ? `did you mean ${near.join(', ')}?`
-      : `expected one of: ${Object.keys(DTYPES).join(', ')}`
-  throw new TileworkError('ERR_DTYPE', `unknown dtype ${valueText(name)}; ${advice}`)
+  throw new TileworkError(
+    'ERR_DTYPE',
+    `unknown dtype ${valueText(name)}${expectedText(name, Object.keys(DTYPES))}`,
+  )
 }
 
 /** True for a float type below 32 bits. */

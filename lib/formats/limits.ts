@@ -2,6 +2,7 @@
 
 import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
+import { expectedText } from '../nearest_names.js'
 import { valueText } from '../value_text.js'
 import type { Limits } from './format.js'
 
@@ -40,8 +41,8 @@ export function checkLimits(limits: unknown): InputLimits {
 
 function checkLimit([name, value]: [string, unknown]): [string, number] {
   if (!Object.hasOwn(LIMIT_NAMES, name)) {
-    const known = Object.keys(LIMIT_NAMES).join(', ')
-    throw new TileworkError('ERR_ARGUMENT', `Unknown limit ${valueText(name)}; expected one of: ${known}.`)
+    const message = `unknown limit ${valueText(name)}${expectedText(name, Object.keys(LIMIT_NAMES))}`
+    throw new TileworkError('ERR_ARGUMENT', message)
   }
   if (typeof value === 'number' && value >= 0) return [name, value]
   throw new TileworkError(

@@ -3,7 +3,7 @@ import { openSource } from '../bytes/open_source.js'
 import { checkOneOf, checkOptions, isInstance, readInput } from '../caller_input.js'
 import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import { nearestText } from '../nearest_names.js'
+import { expectedText } from '../nearest_names.js'
 import { tensor } from '../tensor/from_values.js'
 import type { DenseTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
@@ -158,7 +158,7 @@ function isName(input: string | URL): input is string {
 }
 
 function unknownPreset(name: string, cause: unknown): TileworkError {
-  const message = `${valueText(name)} is no file that can be read, and no convention${nearestText(name, PRESET_NAMES, `; expected one of: ${PRESET_NAMES.join(', ')}`)}`
+  const message = `${valueText(name)} is no file that can be read, and no convention${expectedText(name, PRESET_NAMES)}`
   return new TileworkError('ERR_IO', message, { path: name, cause })
 }
 

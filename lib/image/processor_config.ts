@@ -3,7 +3,7 @@
  * Source: transformers 5.24, `image_processing_*.py` of each class and `image_processing_utils.py`.
  */
 import { TileworkError } from '../errors.js'
-import { nearestNames } from '../nearest_names.js'
+import { nearestText } from '../nearest_names.js'
 import { valueText } from '../value_text.js'
 import type { ResizeFilter } from './options.js'
 import type { Size } from './sizes.js'
@@ -244,9 +244,7 @@ function checkField(name: string, value: unknown, warn: (message: string) => voi
     )
   }
   if (KNOWN.includes(name) || IGNORED.includes(name)) return
-  const near = nearestNames(name, KNOWN)
-  const advice = near.length > 0 ? ` Did you mean ${near.join(' or ')}?` : ''
-  warn(`unknown field ${valueText(name)} of the image processor.${advice}`)
+  warn(`unknown field ${valueText(name)} of the image processor${nearestText(name, KNOWN)}`)
 }
 
 function wrong(name: string, value: unknown, rule: string): TileworkError {

@@ -3,7 +3,7 @@
  * nearest known names.
  */
 import { TileworkError } from '../errors.js'
-import { nearestNames } from '../nearest_names.js'
+import { nearestText } from '../nearest_names.js'
 import { LAYOUT_ALIASES, LAYOUT_NAMES } from './catalogue.js'
 
 /** Longest name that is parsed. The longest of the catalogue has 49 characters; user-made names may double it. */
@@ -17,11 +17,9 @@ const KNOWN_NAMES: readonly string[] = ['row_major', 'column_major', ...LAYOUT_A
 
 /** @param reason - completes the sentence "unknown layout …: …" @throws TileworkError ERR_LAYOUT_NAME */
 export function refuseName(name: string, reason: string): never {
-  const near = name.length > MAX_NAME_LENGTH ? [] : nearestNames(name, KNOWN_NAMES)
-  const advice = near.length === 0 ? '' : `; did you mean ${near.join(', ')}?`
   throw new TileworkError(
     'ERR_LAYOUT_NAME',
-    `unknown layout "${shorten(name, QUOTED_LENGTH)}": ${shorten(reason, REASON_LENGTH)}${advice}`,
+    `unknown layout "${shorten(name, QUOTED_LENGTH)}": ${shorten(reason, REASON_LENGTH)}${nearestText(name, KNOWN_NAMES)}`,
   )
 }
 

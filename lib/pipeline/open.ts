@@ -23,6 +23,7 @@ import type { TfliteFile } from '../formats/tflite/index.js'
 import type { FileMessage, OnnxModel } from '../models/onnx/index.js'
 import type { OpenvinoModel } from '../models/openvino/index.js'
 import type { TmfileModel } from '../models/tmfile/index.js'
+import { expectedText } from '../nearest_names.js'
 import type { AnyTensor, BlockTensor, DenseTensor, SparseTensor } from '../tensor/tensor.js'
 import { uncloneable } from '../uncloneable.js'
 import { valueText } from '../value_text.js'
@@ -478,11 +479,8 @@ function copyOptions<Options extends OpenOptions>(options: Options): Options {
 function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
   const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTION_NAMES, key))
   if (unknown !== undefined) {
-    const known = Object.keys(OPTION_NAMES).join(', ')
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `Unknown option ${valueText(unknown)}; expected one of: ${known}.`,
-    )
+    const message = `unknown option ${valueText(unknown)}${expectedText(unknown, Object.keys(OPTION_NAMES))}`
+    throw new TileworkError('ERR_ARGUMENT', message)
   }
   const { level = 'lenient', limits, guard, message, unknown: names, resolve, remote } = options
   if (remote !== undefined) checkRemoteOptions(remote)

@@ -18,7 +18,7 @@ import { tfliteEntry } from '../formats/tflite/entry.js'
 import { onnxEntry } from '../models/onnx/entry.js'
 import { openvinoEntry } from '../models/openvino/entry.js'
 import { tmfileEntry } from '../models/tmfile/entry.js'
-import { nearestText } from '../nearest_names.js'
+import { expectedText } from '../nearest_names.js'
 import type { AnyTensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
@@ -66,10 +66,8 @@ const DEFAULT_FORMAT: FormatName = 'btf'
 /** @throws TileworkError ERR_ARGUMENT for an unknown name */
 export function formatByName(name: string): FormatEntry {
   if (typeof name !== 'string' || !Object.hasOwn(FORMATS, name)) {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `Unknown format ${valueText(name)}; expected one of: ${namesOf(allFormats())}.`,
-    )
+    const known = allFormats().map((format) => format.name)
+    throw new TileworkError('ERR_ARGUMENT', `unknown format ${valueText(name)}${expectedText(name, known)}`)
   }
   return FORMATS[name as FormatName]
 }
@@ -126,7 +124,7 @@ export function checkTarget(
   const known = writtenFormats().flatMap(({ extensions }) => extensions)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${path} has the unknown extension "${extension}"${nearestText(extension, known, `; expected one of: ${known.join(', ')}`)} For another name set the option format.`,
+    `${path} has the unknown extension "${extension}"${expectedText(extension, known)} For another name set the option format.`,
   )
 }
 

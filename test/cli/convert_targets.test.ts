@@ -150,7 +150,7 @@ it('--undo takes the commands that are printed otherwise', async () => {
 
 describe('options are checked before the input is opened', () => {
   it.each([
-    [['--format', 'nonsense'], 'ERR_ARGUMENT: Unknown format "nonsense"'],
+    [['--format', 'nonsense'], 'ERR_ARGUMENT: unknown format "nonsense"'],
     [['--device', 'nonsense'], 'ERR_'],
     [['--dtype', 'nonsense'], 'ERR_DTYPE'],
   ])('%j', async (options, message) => {

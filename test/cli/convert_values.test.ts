@@ -267,7 +267,7 @@ describe('--quantize', () => {
   it.each([
     [['--quantize', 'int8:x'], '--quantize takes TYPE, TYPE:AXIS or TYPE:block=N'],
     [['--quantize', 'int64'], 'holds no quantized codes'],
-    [['--quantize', 'in8'], 'did you mean int8'],
+    [['--quantize', 'in8'], 'did you mean "int8"'],
     [['--quantize', 'int8:2'], 'Tensor "w" has rank 2 and no axis 2.'],
     [['--quantize', 'int8', '--dtype', 'int8'], 'cannot be combined with --dtype'],
     [['--quantize', 'int8', '--format', 'tmfile'], 'tilework edit --quantize'],

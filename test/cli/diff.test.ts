@@ -35,7 +35,7 @@ it('exits with 0 for the same, 1 for different files and above 1 for trouble', a
     stderr: expect.stringContaining('--tolerance is "much"; it must be ATOL or ATOL,RTOL'),
   })
   expect((await runCli(['diff', a, b, '--ignore', 'layot'])).stderr).toContain(
-    '"layot"; expected some of: name,',
+    '"layot"; did you mean "layout"?',
   )
 })
 

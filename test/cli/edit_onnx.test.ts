@@ -380,7 +380,7 @@ describe('edit of an ONNX model', () => {
     [['--strip-names'], '--strip-names edits tmfiles only'],
     [['--write', 'upgrade'], '--write edits tmfiles only'],
     [['--set-type', 'summ=float32'], 'The graph has no value "summ"; did you mean "sum"'],
-    [['--set-type', 'sum=flaot32'], 'unknown dtype "flaot32"; did you mean float32'],
+    [['--set-type', 'sum=flaot32'], 'unknown dtype "flaot32"; did you mean "float32'],
     [['--set-type', 'sum'], '--set-type takes NAME=DTYPE or NAME=DTYPE:N,N,…'],
     [
       ['--set-type', 'sum=float32:-1'],

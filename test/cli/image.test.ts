@@ -101,7 +101,7 @@ describe('tilework image', () => {
     [[inFolder('.'), '--processor', 'yolo'], 'EISDIR'],
     [
       [NPY, '--processor', 'yolov8'],
-      '"yolov8" is no file that can be read, and no convention; did you mean "yolo"?',
+      '"yolov8" is no file that can be read, and no convention; expected one of: yolo, torchvision.',
     ],
     [[NPY, '--processor', 'imagenet'], 'and no convention; expected one of: yolo, torchvision.'],
   ])('says which file cannot be read: %j', async (args, text) => {

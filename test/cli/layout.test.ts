@@ -163,7 +163,7 @@ describe('refused options', () => {
     ['OS_IS_YX_ISV16_OSV16', 'os_is_yx_isv16_osv16'],
   ])('%s in upper case is refused with the name in lower case', async (name, right) => {
     const shown = await runCli(['layout', name])
-    expect(shown).toMatchObject({ code: 64, stderr: expect.stringContaining(`did you mean ${right}?`) })
+    expect(shown).toMatchObject({ code: 64, stderr: expect.stringContaining(`did you mean "${right}"?`) })
     expect((await runCli(['convert', 'a.btf', 'b.btf', '--layout', name])).stderr).toBe(shown.stderr)
   })
 })

@@ -259,7 +259,7 @@ describe('edit', () => {
     expect(codes.report.changes).toEqual(['constant conv/w is int8 with 2 scales'])
     for (const [name, reason] of [
       ['int8', '--cast-weights takes float32 or float16; it is "int8".'],
-      ['flaot16', 'did you mean float16'],
+      ['flaot16', 'did you mean "float16"'],
     ]) {
       const { code, stderr } = await runCli([
         'edit',
@@ -445,10 +445,10 @@ describe('edit', () => {
   })
 
   it.each([
-    [['--insert-node', '{"operator":"ReLu","name":"r","constant":{}}'], 'constants, replaces.'],
+    [['--insert-node', '{"operator":"ReLu","name":"r","constant":{}}'], 'did you mean "constants"?'],
     [
       ['--replace-node', 'conv={"operator":"ReLu","replaces":"conv"}'],
-      'Unknown field "replaces" in the node of --replace-node; expected one of: operator,',
+      'unknown field "replaces" in the node of --replace-node; expected one of: operator,',
     ],
     [
       ['--replace-node', 'conv={"operator":"ReLu","constants":{"c":{"value":[1]}}}'],
@@ -458,7 +458,7 @@ describe('edit', () => {
       ['--quantize', 'conv/w={"dtype":"int8","rules":"onnx"}'],
       'in --quantize conv/w; expected one of: dtype, perChannel, scales, zeroPoints.',
     ],
-  ])('%j lists the known fields', async (args, advice) => {
+  ])('%j names the known fields', async (args, advice) => {
     const { code, stderr } = await runCli(['edit', small, ...args, '-o', inFolder('refused.tmfile')])
     expect([code, stderr]).toEqual([64, expect.stringContaining(advice)])
   })

@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest'
 import { exitCodeOf } from '../../lib/cli/error_exit_codes.js'
 import { EXIT } from '../../lib/cli/exit_codes.js'
 import { InputError } from '../../lib/cli/files/open_input.js'
-import { didYouMean } from '../../lib/cli/text/did_you_mean.js'
 import { findingLine } from '../../lib/cli/text/finding_line.js'
 import { numberList } from '../../lib/cli/text/parse_shape.js'
 import { printable, printableJson } from '../../lib/cli/text/printable.js'
@@ -174,14 +173,6 @@ describe('errors of files', () => {
     const none = inFolder('none/x.svg')
     const svg = await runCli(['layout', 'bfyx', '--shape', '1,1,1,1', '--svg', none])
     expect(svg.stderr.split(none)).toHaveLength(2)
-  })
-
-  it('advice lists up to three names', () => {
-    expect(didYouMean('w', ['bias', 'x'])).toBe('.')
-    expect(didYouMean('we', ['weight'])).toBe('; did you mean "weight"?')
-    const known = ['w.a', 'w.b', 'w.c', 'w.d']
-    expect(didYouMean('w.', known.slice(0, 2))).toBe('; did you mean "w.a" or "w.b"?')
-    expect(didYouMean('w.', known)).toBe('; did you mean "w.a", "w.b" or "w.c"?')
   })
 
   it('a finding contains its path once', async () => {

@@ -155,9 +155,9 @@ describe('aliases', () => {
   })
 
   it.each([
-    ['flot32', 'unknown dtype "flot32"; did you mean float32, float64, float16?'],
-    ['int', 'unknown dtype "int"; did you mean int8, int16, int32?'],
-    ['bfloat', 'unknown dtype "bfloat"; did you mean bfloat16'],
+    ['flot32', 'unknown dtype "flot32"; did you mean "float32", "float64" or "float16"?'],
+    ['int', 'unknown dtype "int"; did you mean "int8", "int16" or "int32"?'],
+    ['bfloat', 'unknown dtype "bfloat"; did you mean "bfloat16"'],
     ['quaternion', 'unknown dtype "quaternion"; expected one of: float32, float64, '],
     ['', 'unknown dtype ""; expected one of: float32'],
     [7, 'unknown dtype 7; expected one of: float32'],

@@ -206,7 +206,7 @@ describe('wrong and hostile options', () => {
     [{ resize: { width: 0, height: 3 } }, 'resize.width is 0; it must be a whole number from 1'],
     [
       { resize: { width: 2, height: 2, filter: 'cubic' } },
-      'filter like pillow is "cubic"; expected one of: bilinear',
+      'filter like pillow is "cubic"; did you mean "bicubic"?',
     ],
     [{ resize: { width: 2, height: 2, like: 'sharp' } }, 'like is "sharp"; expected one of: pillow'],
     [{ resize: { width: 9, height: 9, like: 'opencv', filter: 'area' } }, 'area'],

@@ -5,6 +5,7 @@ import { basename, extname, join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { OpenvinoModel } from '../../formats.js'
 import { type OpenFile, save, TileworkError } from '../../index.js'
+import { expectedText, nearestText } from '../../internal.js'
 import {
   type CompressReport,
   type OnnxModel,
@@ -16,7 +17,6 @@ import {
 } from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
-import { didYouMean } from '../text/did_you_mean.js'
 import { printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import type { Terminal } from '../text/terminal.js'
@@ -185,8 +185,7 @@ function collectTarget(value: string, before: readonly TargetName[] = []): reado
   const names = value.split(',').map((name) => TARGET_ALIASES[name] ?? name)
   const unknown = names.find((name) => !Object.hasOwn(TARGETS, name))
   if (unknown !== undefined) {
-    const advice = didYouMean(unknown, TARGET_NAMES, `; expected one of: ${TARGET_NAMES.join(', ')}.`)
-    throw new TileworkError('ERR_ARGUMENT', `--to "${unknown}" is unknown${advice}`)
+    throw new TileworkError('ERR_ARGUMENT', `--to has "${unknown}"${expectedText(unknown, TARGET_NAMES)}`)
   }
   return [...before, ...(names as TargetName[])]
 }
@@ -213,7 +212,7 @@ function refuseUnknownNodes(model: OnnxModel, { exclude = [], blockNode = [] }: 
   const known = new Set([...model.graphs()].flatMap(({ nodes }) => nodes.map(({ name }) => name)))
   for (const [flag, name] of wanted as [string, string][]) {
     if (known.has(name)) continue
-    const message = `${flag}: the model has no node ${JSON.stringify(name)}${didYouMean(name, known)}`
+    const message = `${flag}: the model has no node ${JSON.stringify(name)}${nearestText(name, known)}`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
 }

@@ -13,6 +13,7 @@ import {
   TileworkError,
   type ValueDifferences,
 } from '../../index.js'
+import { expectedText } from '../../internal.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
@@ -116,10 +117,7 @@ function parseIgnored(
   const names = text.split(',').map((name) => name.trim() as TensorChange | 'graph')
   const unknown = names.find((name) => !IGNORABLE.includes(name))
   if (unknown === undefined) return [...before, ...names]
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `--ignore has "${unknown}"; expected some of: ${IGNORABLE.join(', ')}.`,
-  )
+  throw new TileworkError('ERR_ARGUMENT', `--ignore has "${unknown}"${expectedText(unknown, IGNORABLE)}`)
 }
 
 /** Numbers that JSON cannot represent become strings. */

@@ -1,6 +1,7 @@
 /** Parses the arguments of `tilework edit`: NAME=VALUE pairs, and JSON on the command line or in a file. */
 import { readFileSync, statSync } from 'node:fs'
 import { type Dtype, type DtypeName, resolveDtype, TileworkError } from '../../index.js'
+import { expectedText } from '../../internal.js'
 import type { Dimension, OptimizePass } from '../../onnx.js'
 import { dimensionList, numberList } from '../text/parse_shape.js'
 import { ioError } from '../text/report_error.js'
@@ -155,7 +156,7 @@ export function objectOf(value: unknown, refusal: string): JsonObject {
 export function checkFields(object: JsonObject, what: string, known: readonly string[]): void {
   const unknown = Object.keys(object).find((name) => !known.includes(name))
   if (unknown === undefined) return
-  throw wrongUse(`Unknown field "${shortened(unknown)}" in ${what}; expected one of: ${known.join(', ')}.`)
+  throw wrongUse(`unknown field "${shortened(unknown)}" in ${what}${expectedText(unknown, known)}`)
 }
 
 function parsed(json: string, flag: string): unknown {

@@ -1,8 +1,8 @@
 /** Constants from other files of any format. The files stay open until the edited model is written. */
 import { existsSync } from 'node:fs'
 import { type DenseTensor, type OpenFile, TileworkError } from '../../index.js'
+import { nearestText } from '../../internal.js'
 import { openInput, type ReadChoice } from '../files/open_input.js'
-import { didYouMean } from '../text/did_you_mean.js'
 import { parseSelector } from './convert_options.js'
 
 export class ConstantFiles {
@@ -57,7 +57,7 @@ export function constantNamed(file: OpenFile, name: string | null, path: string)
   if (name !== null && tensors.get(name)) return file.dense(name)
   if (tensors.length === 1) return file.dense(0)
   const known = [...tensors].map((tensor) => tensor.name)
-  const near = name === null ? '.' : didYouMean(name, known)
+  const near = name === null ? '.' : nearestText(name, known)
   const message = `${path} has ${tensors.length} tensors, but none is named ${JSON.stringify(name)}${near} FILE#TENSOR selects one.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }

@@ -1,6 +1,7 @@
 /** Applies the changes of `tilework edit` to an ONNX model in a fixed order, and describes each of them. */
 
 import { type DenseTensor, TileworkError } from '../../index.js'
+import { nearestText } from '../../internal.js'
 import type { Graph, InputShapeChange, Node, OnnxModel, OptimizePass } from '../../onnx.js'
 import {
   channelsLast,
@@ -13,7 +14,6 @@ import {
   stripWeights,
 } from '../../onnx.js'
 import { formatCount } from '../text/byte_count.js'
-import { didYouMean } from '../text/did_you_mean.js'
 import { isZeros, zeros } from './edit_changes.js'
 import type { EditChoice } from './edit_choice.js'
 import { type ConstantFiles, constantNamed } from './edit_constants.js'
@@ -145,7 +145,7 @@ export class OnnxChanges {
     const known = nodes.flatMap((each) => [each.name, ...each.outputs])
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `The graph has no node ${JSON.stringify(name)}${didYouMean(name, new Set(known))}`,
+      `The graph has no node ${JSON.stringify(name)}${nearestText(name, new Set(known))}`,
     )
   }
 
@@ -218,7 +218,7 @@ export class OnnxChanges {
     const tensor = this.#graph.initializer(name)
     if (tensor?.kind === 'dense') return tensor
     const what = tensor ? `is a ${tensor.kind} tensor` : 'is not an initializer of the graph'
-    const advice = tensor ? '.' : didYouMean(name, this.#graph.initializerNames)
+    const advice = tensor ? '.' : nearestText(name, this.#graph.initializerNames)
     throw new TileworkError('ERR_ARGUMENT', `${JSON.stringify(name)} ${what}${advice}`)
   }
 
@@ -235,7 +235,7 @@ export class OnnxChanges {
       const known = [...graph.values().map(({ name }) => name), ...graph.nodes.map(({ name }) => name)]
       throw new TileworkError(
         'ERR_GRAPH',
-        `No value or node has the name ${JSON.stringify(from)}${didYouMean(from, new Set(known))}`,
+        `No value or node has the name ${JSON.stringify(from)}${nearestText(from, new Set(known))}`,
       )
     }
     if (nodes.length > 0 && graph.nodes.some(({ name }) => name === to)) {

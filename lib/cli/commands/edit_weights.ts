@@ -1,7 +1,7 @@
 /** Matches the tensors of a weights file with the constants of a model, and checks that they fit. */
 import { type DenseTensor, type Dtype, type OpenFile, reorder, TileworkError } from '../../index.js'
+import { nearestText } from '../../internal.js'
 import { formatCount } from '../text/byte_count.js'
-import { didYouMean } from '../text/did_you_mean.js'
 
 /** A constant of the model: what a replacement must be like. */
 export interface Constant {
@@ -79,7 +79,7 @@ export function weightsOf(
     const advice = replacements.length > 0 ? ' --force skips such tensors.' : ''
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${path} has ${all} not constants of the model, such as ${JSON.stringify(first)}${didYouMean(first, constants.keys())}${advice}`,
+      `${path} has ${all} not constants of the model, such as ${JSON.stringify(first)}${nearestText(first, constants.keys())}${advice}`,
     )
   }
   return replacements

@@ -1,6 +1,7 @@
 /** Chooses which message type of ONNX a file holds. */
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
+import { expectedText } from '../../nearest_names.js'
 import { valueText } from '../../value_text.js'
 import type { ReadOptions } from '../format.js'
 import type { Report } from '../report.js'
@@ -44,6 +45,8 @@ export async function chooseMessage(
 function checkName(name: string): FileMessage {
   const message = FILE_MESSAGES.find((each) => each === name)
   if (message !== undefined) return message
-  const known = FILE_MESSAGES.join(', ')
-  throw new TileworkError('ERR_ARGUMENT', `unknown message ${valueText(name)}; expected one of: ${known}.`)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `unknown message ${valueText(name)}${expectedText(name, FILE_MESSAGES)}`,
+  )
 }

@@ -1,5 +1,6 @@
 /** Parses the parameters of a request: whole numbers, lists of numbers, and names from a fixed set. */
 import { TileworkError } from '../../errors.js'
+import { expectedText } from '../../nearest_names.js'
 
 /** Longest list of numbers: more axes than any layout has. */
 const MAX_LIST = 64
@@ -52,7 +53,7 @@ export class Parameters {
     const text = this.text(name, fallback)
     const found = names.find((each) => each === text)
     if (found !== undefined) return found
-    throw new TileworkError('ERR_ARGUMENT', `${name} is "${text}"; expected one of: ${names.join(', ')}.`)
+    throw new TileworkError('ERR_ARGUMENT', `${name} is "${text}"${expectedText(text, names)}`)
   }
 }
 

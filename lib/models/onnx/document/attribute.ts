@@ -13,6 +13,7 @@ import type { Message } from '../../../formats/onnx/protobuf/message.js'
 import { ATTRIBUTE_TYPES, LOCATION_EXTERNAL } from '../../../formats/onnx/schema.js'
 import { denseFields } from '../../../formats/onnx/tensor/fields.js'
 import { tensorOfField } from '../../../formats/onnx/tensor/from_message.js'
+import { expectedText } from '../../../nearest_names.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
@@ -139,7 +140,7 @@ export function checkNewAttribute(owner: Message, attribute: NewAttribute, graph
   if (!Object.hasOwn(SETTERS, type)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `unknown attribute type ${valueText(type)}; expected one of: ${Object.keys(SETTERS).join(', ')}.`,
+      `unknown attribute type ${valueText(type)}${expectedText(type, Object.keys(SETTERS))}`,
     )
   }
   if (given.refName !== undefined) {

@@ -21,6 +21,7 @@ import {
   type TextKind,
 } from '../../../formats/onnx/text/text_kind.js'
 import { chooseMessage, type OnnxWriteOptions } from '../../../formats/onnx/write.js'
+import { expectedText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import { OnnxModel } from '../document/model.js'
 import { printModel } from './print.js'
@@ -30,7 +31,7 @@ import { isPrinted } from './tensor_text.js'
 function chooseEncoding({ encoding }: OnnxWriteOptions, { path }: WriteTarget): OnnxEncoding {
   if (encoding === undefined) return kindOfPath(path) ?? 'protobuf'
   if (ENCODINGS.includes(encoding)) return encoding
-  const message = `unknown encoding ${valueText(encoding)}; expected one of: ${ENCODINGS.join(', ')}.`
+  const message = `unknown encoding ${valueText(encoding)}${expectedText(encoding, ENCODINGS)}`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
