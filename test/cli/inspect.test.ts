@@ -90,7 +90,8 @@ describe('inspect', () => {
     expect(tensors[2]!.stats).toMatchObject({ min: null, max: null, mean: null, zeros: 0 })
     expect(tensors[3]!.stats).toBeNull()
     const { stdout } = await runCli(['inspect', MIXED, '--stats'])
-    expect(stdout).toMatch(/-0\.500000 +2\.50000 +0\.750000 +1 +1 {2}█ █ {3}█ {5}█$/m)
+    expect(stdout).toMatch(/min +max +mean +zeros +NaN +inf +histogram$/m)
+    expect(stdout).toMatch(/-0\.500000 +2\.50000 +0\.750000 +1 +1 +1 {2}█ █ {3}█ {5}█$/m)
   })
 
   it('prints a table whose shapes --shape takes', async () => {

@@ -340,10 +340,24 @@ const COLUMNS: readonly Column[] = [
     paint: (text, colors) => (text === 'no' ? colors.red(text) : colors.dim(text)),
   },
 ]
-const STATISTICS_COLUMNS: readonly Column[] = [
-  ...['min', 'max', 'mean', 'zeros', 'NaN'].map((title) => ({ title, align: 'right' as const })),
-  { title: 'histogram' },
-]
+/** Columns of numbers by their title. */
+const STATISTICS = {
+  min: ({ min }: ElementStatistics) => min,
+  max: ({ max }: ElementStatistics) => max,
+  mean: ({ mean }: ElementStatistics) => mean,
+  zeros: ({ zeros }: ElementStatistics) => zeros,
+  NaN: ({ nans }: ElementStatistics) => nans,
+  inf: ({ infinities }: ElementStatistics) => infinities,
+}
+type StatisticsTitle = keyof typeof STATISTICS
+
+/** Infinities are rare, and their column is left out where there are none. */
+function statisticsTitles(tensors: TensorReports, { stats }: InspectOptions): readonly StatisticsTitle[] {
+  if (!stats) return []
+  const titles = Object.keys(STATISTICS) as StatisticsTitle[]
+  for (const report of tensors) if (report.stats?.infinities) return titles
+  return titles.filter((title) => title !== 'inf')
+}
 
 /** Numbers with a fraction, whole numbers, and the rest. Blocks of quantized numbers stand for fractions. */
 function paintDtype(text: string, colors: Colors): string {
@@ -357,9 +371,11 @@ function formatTensors(
   options: InspectOptions,
   terminal: Terminal,
 ): Iterable<string> {
-  const columns = [
+  const statistics = statisticsTitles(tensors, options)
+  const columns: readonly Column[] = [
     ...COLUMNS,
-    ...(options.stats ? STATISTICS_COLUMNS : []),
+    ...statistics.map((title) => ({ title, align: 'right' as const })),
+    ...(options.stats ? [{ title: 'histogram' }] : []),
     ...(options.digest ? [{ title: 'sha256' }] : []),
   ]
   const rowOf = (report: TensorReport): string[] => [
@@ -371,7 +387,8 @@ function formatTensors(
     report.layout ?? '-',
     report.byteLength === null ? '-' : formatBytes(report.byteLength),
     dataCell(report),
-    ...(options.stats ? statisticsCells(report.stats) : []),
+    ...statistics.map((title) => statisticsCell(title, report.stats)),
+    ...(options.stats ? [report.stats?.histogram ? histogramBars(report.stats.histogram) : '-'] : []),
     ...(options.digest ? [report.sha256 ?? '-'] : []),
   ]
   // Rows are computed twice, for widths and for lines: keeping them would take more memory than most files.
@@ -396,12 +413,8 @@ function dataCell({ hasData, entryCount }: TensorReport): string {
   return entryCount === undefined ? 'yes' : formatCount(entryCount, 'entry', 'entries')
 }
 
-function statisticsCells(statistics: ElementStatistics | null | undefined): string[] {
-  if (!statistics) return STATISTICS_COLUMNS.map(() => '-')
-  const { min, max, mean, zeros, nans, histogram } = statistics
-  const numbers = [min, max, mean, zeros, nans].map((value) => {
-    if (value === null) return '-'
-    return typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(6) : String(value)
-  })
-  return [...numbers, histogram ? histogramBars(histogram) : '-']
+function statisticsCell(title: StatisticsTitle, statistics: ElementStatistics | null | undefined): string {
+  const value = statistics ? STATISTICS[title](statistics) : null
+  if (value === null) return '-'
+  return typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(6) : String(value)
 }

@@ -168,7 +168,7 @@ function misfit(blocked: readonly Node[]): TileworkError {
     return `${opType} ${title}`
   })
   const more = blocked.length > MAX_NAMED ? `, and ${blocked.length - MAX_NAMED} more` : ''
-  const message = `Nodes do not fit the new shape: ${named.join(', ')}${more}. allowPartial (--allow-partial) changes the shape all the same.`
+  const message = `Nodes do not fit the new shape: ${named.join(', ')}${more}. edit --allow-partial (allowPartial of setInputShape and setBatch) changes the shape all the same.`
   return new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
 }
 

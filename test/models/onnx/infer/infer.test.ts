@@ -266,7 +266,7 @@ describe('setInputShape', () => {
 
   it('names nodes that do not fit', () => {
     expect(() => setInputShape(flattened([0, -1]), 'x', [1, 4, 7])).toThrow(
-      'Nodes do not fit the new shape: MatMul "dense". allowPartial',
+      'Nodes do not fit the new shape: MatMul "dense". edit --allow-partial',
     )
     const { blocked, unknown } = setInputShape(flattened([0, -1]), 'x', [1, 4, 7], { allowPartial: true })
     expect(blocked.map(({ name }) => name)).toEqual(['dense'])
