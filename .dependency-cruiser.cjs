@@ -40,8 +40,26 @@ module.exports = {
       name: 'models-are-independent',
       comment: 'The models of a format know that format alone; code that needs two belongs to lib/bridges.',
       severity: 'error',
-      from: { path: '^lib/models/([^/]+)/' },
-      to: { path: '^lib/(?:formats|models)/[^/]+/', pathNot: '^lib/(?:formats|models)/$1/' },
+      from: { path: '^lib/models/([a-z]+)' },
+      to: {
+        path: '^lib/(?:formats|models)/[^/]+/',
+        pathNot: ['^lib/formats/$1/', '^lib/models/$1[_/]'],
+      },
+    },
+    {
+      name: 'models-below-optimization',
+      comment: 'A model does not know how it is simplified or compressed, and is loaded without either.',
+      severity: 'error',
+      from: { path: '^lib/models/([a-z]+)/' },
+      to: { path: '^lib/models/$1_' },
+    },
+    {
+      name: 'compression-beside-optimization',
+      comment:
+        'A simpler model and smaller element types are asked for separately; what both need is edit or document.',
+      severity: 'error',
+      from: { path: '^lib/models/(onnx_[^/]+)/' },
+      to: { path: '^lib/models/onnx_', pathNot: '^lib/models/$1/' },
     },
     {
       name: 'documents-below-passes',
@@ -62,8 +80,11 @@ module.exports = {
       name: 'rewriting-below-passes',
       comment: 'Rewriting knows documents and types, and none of the passes that are written as rules.',
       severity: 'error',
-      from: { path: '^lib/models/onnx/rewrite/' },
-      to: { path: '^lib/models/onnx/(optimize|compress|compose|opset|check)/' },
+      from: { path: '^lib/models/onnx_optimize/rewrite/' },
+      to: {
+        path: '^lib/models/(onnx_|onnx/(compose|opset|check)/)',
+        pathNot: '^lib/models/onnx_optimize/rewrite/',
+      },
     },
     {
       name: 'models-below-pipeline',

@@ -110,3 +110,8 @@ export function checkName(name: unknown): string {
   if (typeof name === 'string') return name
   throw new TileworkError('ERR_ARGUMENT', `The name of a tensor is a string; ${valueText(name)} was given.`)
 }
+
+/** @param value - text of the value that was given */
+export function refuseOption(call: string, option: string, value: string, allowed: string): never {
+  throw new TileworkError('ERR_ARGUMENT', `${option} of ${call} is ${value}; it must be ${allowed}.`)
+}

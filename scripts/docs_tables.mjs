@@ -108,10 +108,11 @@ function pathInLibrary(node) {
   return relative(LIBRARY, node.getSourceFile().fileName).replaceAll(sep, '/')
 }
 
+/** What concerns one format is one part, in whichever rooms it is. */
 function folderOf(limit) {
   const [first, second] = pathInLibrary(limit).split('/')
   return ['formats', 'models'].includes(first) && !second.endsWith('.ts')
-    ? second
+    ? second.split('_')[0]
     : first.replace(/\.ts$/, '')
 }
 

@@ -455,7 +455,7 @@ async function convertOnnx(
   options: ConvertOptions,
   dtype: ModelFloat,
 ): Promise<ConvertResult> {
-  const { toFloat16, toFloat32 } = await import('../models/onnx/index.js')
+  const { toFloat16, toFloat32 } = await import('../models/onnx_compress/index.js')
   const model = original.copy()
   const signal = options.signal && { signal: options.signal }
   await (dtype === 'float32' ? toFloat32(model, { ...signal }) : toFloat16(model, { dtype, ...signal }))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { check, type DenseTensor, open, save, tensor } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/onnx.js'
-import { recordedPath } from '../models/onnx/compress/recorded.js'
+import { recordedPath } from '../models/onnx_compress/recorded.js'
 import { runCli, runJson } from './run_cli.js'
 
 const MODEL = recordedPath('transformer', 'before')

@@ -1,7 +1,7 @@
 /** `tilework diff`: exit codes, the table, JSON and refusals. */
 import { expect, it } from 'vitest'
 import { save, tensor } from '../../lib/index.js'
-import { recordedPath } from '../models/onnx/compress/recorded.js'
+import { recordedPath } from '../models/onnx_compress/recorded.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 

@@ -1,7 +1,7 @@
 /** `tilework optimize`. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { open, save, tensor } from '../../lib/index.js'
-import { modelOf, textsOf } from '../models/onnx/optimize/model_text.js'
+import { modelOf, textsOf } from '../models/onnx_optimize/model_text.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 

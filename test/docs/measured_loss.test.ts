@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { runtime } from '../models/onnx/compress/onnxruntime.js'
+import { runtime } from '../models/onnx_compress/onnxruntime.js'
 import { documentationPages, ROOT } from './pages.js'
 
 const PAGE = 'docs/onnx-compression.md'

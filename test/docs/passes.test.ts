@@ -1,6 +1,6 @@
 /** The table of passes in docs/onnx.md. */
 import { test } from 'vitest'
-import { PASSES } from '../../lib/models/onnx/optimize/optimize.js'
+import { PASSES } from '../../lib/models/onnx_optimize/optimize.js'
 import { expectGeneratedTable } from './generated_table.js'
 
 test('docs/onnx.md has the passes of optimize in their order', () => {

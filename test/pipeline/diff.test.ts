@@ -24,7 +24,7 @@ import { onnxToTmfile, type TmfileBuffer, TmfileModel, type TmfileTensor } from 
 import { floats as netFloats, OnnxNet } from '../bridges/onnx_tmfile/onnx_net.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 import { node, smallModel, variable } from '../formats/tmfile/tmfile_bytes.js'
-import { recordedPath } from '../models/onnx/compress/recorded.js'
+import { recordedPath } from '../models/onnx_compress/recorded.js'
 
 const inFolder = temporaryFolder()
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })

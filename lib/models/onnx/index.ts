@@ -30,24 +30,6 @@ export type { MergeOptions } from './compose/merge_options.js'
 export { withBodiesOf } from './compose/open_bodies.js'
 export { expandOutputDims } from './compose/output_dims.js'
 export { addPrefix, type PrefixOptions } from './compose/prefix.js'
-export { quantizeDynamic } from './compress/dynamic.js'
-export type { DynamicOperator, QuantizeDynamicOptions } from './compress/dynamic_options.js'
-export { toFloat16 } from './compress/float16.js'
-export type { Float16Block, ToFloat16Options } from './compress/float16_options.js'
-export { type ToFloat32Options, toFloat32 } from './compress/float32.js'
-export type { CompressedNode, CompressedTensor, CompressReport } from './compress/report.js'
-export { quantizableValues, quantizeStatic } from './compress/static.js'
-export {
-  checkRange,
-  checkRanges,
-  type QuantizableOptions,
-  type QuantizeStaticOptions,
-  type ValueRange,
-  type ValueRanges,
-} from './compress/static_options.js'
-export { type WeightError, type WeightErrorOptions, weightErrors } from './compress/weight_errors.js'
-export type { QuantizeWeightsOptions } from './compress/weight_options.js'
-export { quantizeWeights } from './compress/weights.js'
 export type { DeviceConfiguration } from './document/device_configuration.js'
 export { Graph, type GraphConstructor } from './document/graph.js'
 export {
@@ -76,7 +58,6 @@ export type {
   ValueInfo,
   ValueType,
 } from './document/types.js'
-export { type ChannelsLast, type ChannelsLastOptions, channelsLast } from './edit/channels_last.js'
 export { addFunction, type NewFunction, removeFunction } from './edit/function_edits.js'
 export { initializersToConstants, stripWeights } from './edit/graph_passes.js'
 export { type NarrowedInts, type NarrowIntsOptions, narrowInts } from './edit/narrow_ints.js'
@@ -91,33 +72,6 @@ export {
 export { type IntegerInput, integerInputs } from './infer/integer_inputs.js'
 export { randomValues } from './infer/random_values.js'
 export { convertOpset, type OpsetConversion } from './opset/convert.js'
-export {
-  type OptimizeChange,
-  type OptimizeOptions,
-  type OptimizePass,
-  optimize,
-} from './optimize/optimize.js'
-export { type TidyOptions, tidy } from './optimize/tidy.js'
-export {
-  any,
-  type ConstantPatternOptions,
-  constant,
-  type NodePatternOptions,
-  node,
-  type Pattern,
-  type ValuePatternOptions,
-} from './rewrite/pattern.js'
-export type { RewriteNode, RewriteValue } from './rewrite/rewrite_graph.js'
-export {
-  type RewriteChange,
-  type RewriteOptions,
-  type Rule,
-  type RuleAttribute,
-  type RuleContext,
-  type RuleOptions,
-  rewrite,
-  rule,
-} from './rewrite/rules.js'
 export { type PrintOptions, printModel } from './text/print.js'
 
 export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {

@@ -2,12 +2,12 @@
 import { checkFlag, checkOneOf, checkOptions, readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
+import type { OnnxModel } from '../../models/onnx/index.js'
 import {
-  type OnnxModel,
   type QuantizableOptions,
   quantizableValues,
   type ValueRanges,
-} from '../../models/onnx/index.js'
+} from '../../models/onnx_compress/index.js'
 import { tensor } from '../../tensor/from_values.js'
 import { valueText } from '../../value_text.js'
 import {

@@ -11,7 +11,12 @@ import { TileworkError } from '../../errors.js'
 import { FileFault } from '../../formats/file_fault.js'
 import { Pages } from '../../formats/tflite/pages.js'
 import { Table } from '../../formats/tflite/table.js'
-import { checkRange, checkRanges, type ValueRange, type ValueRanges } from '../../models/onnx/index.js'
+import {
+  checkRange,
+  checkRanges,
+  type ValueRange,
+  type ValueRanges,
+} from '../../models/onnx_compress/index.js'
 import { valueText } from '../../value_text.js'
 
 /** Histograms of a large model take some megabytes. */

@@ -14,7 +14,7 @@ import {
   type ValueType,
 } from '../../../lib/onnx.js'
 import { temporaryFolder } from '../../cli/temporary_folder.js'
-import { runtime } from '../../models/onnx/compress/onnxruntime.js'
+import { runtime } from '../../models/onnx_compress/onnxruntime.js'
 
 const inFolder = temporaryFolder()
 const typed = (

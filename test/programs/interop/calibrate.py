@@ -1,5 +1,5 @@
 """Ranges that the histogram collector of onnxruntime's quantization tool gives for seeded numbers, batch by batch: writes the fixture of
-test/models/onnx/compress/calibrate.test.ts, `python3 test/programs/interop/calibrate.py > test/fixtures/calibration.json`."""
+test/models/onnx_compress/calibrate.test.ts, `python3 test/programs/interop/calibrate.py > test/fixtures/calibration.json`."""
 import contextlib
 import io
 import json

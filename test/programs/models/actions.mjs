@@ -21,7 +21,7 @@ import {
 } from '../../../dist/onnx.js'
 import { importInternal } from '../../../scripts/internals.mjs'
 
-const { PASSES } = await importInternal('models/onnx/optimize/optimize')
+const { PASSES } = await importInternal('models/onnx_optimize/optimize')
 
 /** Rounding of the nodes that an adapter puts in the place of one. */
 const ADAPTED = 1e-5

@@ -1,10 +1,9 @@
 /** Puts a prefix before the names of a model, so that two models can be merged. */
-import { checkOptions, readInput } from '../../../caller_input.js'
+import { checkOptions, readInput, refuseOption } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkText } from '../../../formats/onnx/protobuf/field_input.js'
 import { append } from '../../../long_lists.js'
 import { valueText } from '../../../value_text.js'
-import { refuseOption } from '../compress/refuse_option.js'
 import { checkModel } from '../document/check_model.js'
 import type { OnnxModel } from '../document/model.js'
 import type { Graph, Node } from '../document/types.js'

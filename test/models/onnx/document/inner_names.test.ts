@@ -18,10 +18,10 @@ import {
   tidy,
   toFloat16,
 } from '../../../../lib/onnx.js'
-import { lossBetween, outputsOf, randomFloats } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
-import { graphOf } from '../optimize/graph_text.js'
-import { modelOf } from '../optimize/model_text.js'
+import { lossBetween, outputsOf, randomFloats } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
+import { graphOf } from '../../onnx_optimize/graph_text.js'
+import { modelOf } from '../../onnx_optimize/model_text.js'
 import { strictErrors, withOutputTypes } from '../reports/kinds.js'
 
 const floats = (...shape: number[]) => tensor(randomFloats(shape, 5), { shape })

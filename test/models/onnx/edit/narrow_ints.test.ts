@@ -10,9 +10,9 @@ import {
   narrowInts,
   OnnxModel,
 } from '../../../../lib/onnx.js'
-import { outputsOf, randomFloats } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
-import { CASES, recorded } from '../compress/recorded.js'
+import { outputsOf, randomFloats } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
+import { CASES, recorded } from '../../onnx_compress/recorded.js'
 
 const ints = (...values: (number | bigint)[]) =>
   tensor(BigInt64Array.from(values, BigInt), { shape: [values.length] })

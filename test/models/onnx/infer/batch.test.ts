@@ -14,8 +14,8 @@ import {
   setBatch,
   setInputShape,
 } from '../../../../lib/onnx.js'
-import { outputsOf, randomFloats } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
+import { outputsOf, randomFloats } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
 
 const FLOAT = { kind: 'tensor', dtype: 'float32' } as const
 const int = (value: number): NewAttribute => ({ type: 'INT', value })

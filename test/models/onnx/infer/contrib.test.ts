@@ -1,7 +1,7 @@
 /** Types and shapes of operators of onnxruntime. The expected ones are those of its results, version 1.32 on a CPU. */
 import { describe, expect, it } from 'vitest'
 import { inferTypes, type NewAttribute, OnnxModel } from '../../../../lib/onnx.js'
-import { typeOf } from '../optimize/model_text.js'
+import { typeOf } from '../../onnx_optimize/model_text.js'
 
 interface Case {
   readonly inputs: readonly string[]

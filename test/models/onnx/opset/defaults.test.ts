@@ -7,8 +7,8 @@ import { adapterOf } from '../../../../lib/models/onnx/opset/adapters.js'
 import { SCHEMAS } from '../../../../lib/models/onnx/schemas/schema_table.js'
 import { schemasOf } from '../../../../lib/models/onnx/schemas/schemas.js'
 import { convertOpset, type NewNode, OnnxModel, printModel } from '../../../../lib/onnx.js'
-import { lossOf, randomFloats } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
+import { lossOf, randomFloats } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
 
 /** Changes whose new default is what versions before did, with what they did. */
 const AS_BEFORE: Readonly<Record<string, string>> = {

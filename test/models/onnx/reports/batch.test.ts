@@ -4,9 +4,9 @@ import { open, save, tensor } from '../../../../lib/index.js'
 import { type OnnxModel, setBatch } from '../../../../lib/onnx.js'
 import { runCli } from '../../../cli/run_cli.js'
 import { temporaryFolder } from '../../../cli/temporary_folder.js'
-import { outputsOf, randomFloats } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
-import { type ModelText, modelOf } from '../optimize/model_text.js'
+import { outputsOf, randomFloats } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
+import { type ModelText, modelOf } from '../../onnx_optimize/model_text.js'
 import { describeKind, movedInto, type Place, reported, strictErrors, withOutputTypes } from './kinds.js'
 
 const BATCH = 3

@@ -8,9 +8,9 @@ import {
   type ToFloat16Options,
   toFloat16,
 } from '../../../../lib/onnx.js'
-import { lossOf, outputsOf } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
-import { type ModelText, modelOf } from '../optimize/model_text.js'
+import { lossOf, outputsOf } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
+import { type ModelText, modelOf } from '../../onnx_optimize/model_text.js'
 import {
   describeKind,
   feedsOf,

@@ -15,7 +15,7 @@ import {
   type ValueType,
 } from '../../../../lib/onnx.js'
 import { THIRD_PARTY, thirdPartyPath } from '../../../shared_fixtures.js'
-import { type Feeds, randomFloats } from '../compress/compare_outputs.js'
+import { type Feeds, randomFloats } from '../../onnx_compress/compare_outputs.js'
 
 const LEAST_NEIGHBOURS = 5
 

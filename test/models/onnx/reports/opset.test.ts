@@ -2,9 +2,9 @@
 import { expect } from 'vitest'
 import { tensor } from '../../../../lib/index.js'
 import { convertOpset, type OnnxModel } from '../../../../lib/onnx.js'
-import { lossOf } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
-import { type ModelText, modelOf } from '../optimize/model_text.js'
+import { lossOf } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
+import { type ModelText, modelOf } from '../../onnx_optimize/model_text.js'
 import { describeKind, feedsOf, movedInto, reported, strictErrors, withOutputTypes } from './kinds.js'
 
 interface OpsetCase {

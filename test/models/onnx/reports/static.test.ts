@@ -13,9 +13,9 @@ import {
   readRanges,
   type ValueRanges,
 } from '../../../../lib/onnx.js'
-import { lossOf, randomFloats, tensorsOf } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
-import { modelOf } from '../optimize/model_text.js'
+import { lossOf, randomFloats, tensorsOf } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
+import { modelOf } from '../../onnx_optimize/model_text.js'
 import {
   describeKind,
   feedsOf,

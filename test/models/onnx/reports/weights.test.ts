@@ -9,9 +9,9 @@ import {
   quantizeStatic,
   quantizeWeights,
 } from '../../../../lib/onnx.js'
-import { lossOf, randomFloats } from '../compress/compare_outputs.js'
-import { runtime } from '../compress/onnxruntime.js'
-import { modelOf } from '../optimize/model_text.js'
+import { lossOf, randomFloats } from '../../onnx_compress/compare_outputs.js'
+import { runtime } from '../../onnx_compress/onnxruntime.js'
+import { modelOf } from '../../onnx_optimize/model_text.js'
 import { describeKind, feedsOf, movedInto, reported, strictErrors, withOutputTypes } from './kinds.js'
 
 type Target = (model: OnnxModel) => Promise<CompressReport>
