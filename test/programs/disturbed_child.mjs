@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
-import { open, reorder, save, TileworkError } from '../../dist/index.js'
+import { dequantize, open, reorder, save, TileworkError } from '../../dist/index.js'
 import { native } from '../../scripts/internals.mjs'
 
 const JOBS = {
@@ -38,14 +38,17 @@ async function begin({ waits }) {
 }
 
 /**
- * Saves the open file unchanged (`whole`), the tensors reordered to `layout`, or the tensors as they are.
+ * Saves the open file unchanged (`whole`; `title` is its new name in GGUF), the tensors reordered to `layout`, the numbers of their blocks
+ * (`numbers`), or the tensors as they are.
  */
 async function saveTensors(job) {
-  const { input, target, layout, whole, openOptions, saveOptions } = job
+  const { input, target, layout, whole, numbers, title, openOptions, saveOptions } = job
   const file = await open(input, openOptions)
   try {
-    const tensors =
-      layout === undefined ? [...file.tensors] : [...file.tensors].map((t) => reorder(t, layout))
+    let tensors = [...file.tensors]
+    if (layout !== undefined) tensors = tensors.map((t) => reorder(t, layout))
+    if (numbers) tensors = tensors.map((t) => dequantize(t))
+    if (title !== undefined) file.gguf.metadata.set('general.name', title)
     await begin(job)
     await save(target, whole ? file : tensors, saveOptions)
   } finally {

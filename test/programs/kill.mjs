@@ -8,12 +8,21 @@
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
-import { open, save, tensor } from '../../dist/index.js'
+import { open, quantize, save, tensor } from '../../dist/index.js'
 import { writeBtf } from '../../scripts/btf_file.mjs'
 import { generator, seededBytes } from '../../scripts/seeded.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
@@ -45,10 +54,22 @@ const SAVES = [
   { name: '20 MiB, reordered', mib: 20, layout: LAYOUT },
   { name: '20 MiB, reordered over its own input', mib: 20, layout: LAYOUT, isInPlace: true },
   { name: '20 MiB in 2,000 tensors, written again', mib: 20, tensors: 2000 },
-  { name: '20 MiB of a PyTorch checkpoint, as safetensors', mib: 20, tensors: 40, isCheckpoint: true },
+  { name: '20 MiB of a PyTorch checkpoint, as safetensors', mib: 20, tensors: 40, from: 'checkpoint' },
+  { name: '20 MiB of numbers of GGUF blocks, as safetensors', mib: 20, tensors: 40, from: 'blocks' },
+  { name: '20 MiB of an OpenVINO IR, as npz', mib: 20, tensors: 40, from: 'ir' },
+  { name: '20 MiB of GGUF, renamed over its own input', mib: 20, tensors: 40, from: 'gguf', isInPlace: true },
   { name: '100 MiB, unchanged', mib: 100, whole: true },
   { name: '100 MiB, reordered', mib: 100, layout: LAYOUT },
 ]
+
+/** What is saved, and as what. */
+const SOURCES = {
+  btf: { input: 'input.btf', target: 'target.btf', write: writeBtf },
+  checkpoint: { input: 'input.pt', target: 'target.safetensors', write: writeMatrices },
+  blocks: { input: 'input.gguf', target: 'target.safetensors', write: writeBlocks, job: { numbers: true } },
+  ir: { input: 'input.xml', target: 'target.npz', write: writeIr },
+  gguf: { input: 'input.gguf', target: 'target.gguf', write: writeGguf, job: { title: 'new', whole: true } },
+}
 
 /** How models of several files are saved, with `length` bytes of tensors in each file. */
 const SHARDS = {
@@ -113,7 +134,7 @@ function killEach(cases, kill) {
 
 async function killSaves(save, count) {
   if (count === 0) return
-  const setup = prepareSave(save)
+  const setup = await prepareSave(save)
   const undisturbed = new DisturbedChild()
   const times = await measureSave(setup)
   const tally = { interrupted: 0, old: 0, new: 0, stray: 0 }
@@ -152,34 +173,64 @@ function momentOfSave(milliseconds, isLate) {
 }
 
 /** Old and new files differ in every block, so that a mixture equals neither. */
-function prepareSave(save) {
-  const extension = save.isCheckpoint ? 'safetensors' : 'btf'
-  const setup = { folder: join(folder, 'save'), oldFile: join(folder, `old.${extension}`) }
+async function prepareSave(save) {
+  const from = SOURCES[save.from ?? 'btf']
+  const setup = { folder: join(folder, 'save'), oldFile: join(folder, `old-${from.target}`) }
   mkdirSync(setup.folder)
-  setup.target = join(setup.folder, `target.${extension}`)
-  const input = save.isInPlace ? setup.target : join(folder, save.isCheckpoint ? 'input.pt' : 'input.btf')
-  const source = save.isInPlace ? setup.oldFile : input
-  writeTensors(source, save, 1)
-  if (!save.isInPlace) writeTensors(setup.oldFile, save, 2)
+  setup.target = join(setup.folder, from.target)
+  const input = save.isInPlace ? setup.target : join(folder, from.input)
+  // The old file need not be one of the target's format: it only differs in every block.
+  const old = seededBytes(Math.round(save.mib * MIB), 2)
+  if (save.isInPlace) await writeTensors(setup.oldFile, save, 1)
+  else {
+    await writeTensors(input, save, 1)
+    writeFileSync(setup.oldFile, old)
+  }
   setup.expected = [basename(setup.target)]
   const { whole, layout } = save
-  setup.job = { kind: 'save', input, target: setup.target, whole, layout }
+  setup.job = { kind: 'save', input, target: setup.target, whole, layout, ...from.job }
   return setup
 }
 
-function writeTensors(path, { mib, tensors = 1, isCheckpoint }, seed) {
+async function writeTensors(path, { mib, tensors = 1, from = 'btf' }, seed) {
   const plane = Math.max(1, Math.round((mib * MIB) / tensors / CHANNELS / 4))
-  const shape = [1, CHANNELS, plane, 1]
   const bytes = seededBytes(4 * CHANNELS * plane, seed)
-  if (isCheckpoint) {
-    // The old file need not be safetensors: it only differs in every block.
-    writeCheckpoint(path, Array(tensors).fill({ rows: CHANNELS, columns: plane, bytes }))
-    return
-  }
-  writeBtf(
-    path,
-    Array.from({ length: tensors }, () => ({ dtype: 'float32', shape, bytes })),
-  )
+  const each = { dtype: 'float32', shape: [1, CHANNELS, plane, 1], bytes }
+  await SOURCES[from].write(path, Array(tensors).fill(each))
+}
+
+function writeMatrices(path, tensors) {
+  const matrix = ({ shape: [, rows, columns], bytes }) => ({ rows, columns, bytes })
+  writeCheckpoint(path, tensors.map(matrix))
+}
+
+/** The same bytes as small integers, so that blocks of them are finite. */
+async function writeBlocks(path, tensors) {
+  const made = tensors.map(({ bytes }, at) => {
+    const rows = Math.floor(bytes.length / 4 / 32)
+    const numbers = new Float32Array(new Int8Array(bytes.subarray(0, rows * 32)))
+    return quantize(tensor(numbers, { shape: [rows, 32], name: `t${at}` }), 'q8_0')
+  })
+  await save(path, made)
+}
+
+async function writeGguf(path, tensors) {
+  const made = tensors.map(({ bytes }, at) => {
+    return tensor(new Float32Array(new Int8Array(bytes.subarray(0, bytes.length / 4))), { name: `t${at}` })
+  })
+  const metadata = { 'general.name': 'old' }
+  await save(path, made, { gguf: { metadata } })
+}
+
+/** An IR of constants alone. */
+function writeIr(path, tensors) {
+  const layers = tensors.map(({ shape, bytes }, at) => {
+    const data = `element_type="f32" shape="${shape}" offset="${at * bytes.length}" size="${bytes.length}"`
+    return `<layer id="${at}" name="t${at}" type="Const" version="opset1"><data ${data} /></layer>`
+  })
+  const xml = `<?xml version="1.0"?>\n<net name="m" version="11"><layers>${layers.join('')}</layers><edges></edges></net>\n`
+  writeFileSync(path, xml)
+  writeFileSync(path.replace(/xml$/, 'bin'), Buffer.concat(tensors.map(({ bytes }) => bytes)))
 }
 
 /** Each run has a process of its own, like the killed ones: a second save in one process is faster. */
@@ -336,7 +387,7 @@ async function filesOfModel({ main }) {
 
 async function killManyFiles(count) {
   if (count === 0) return
-  const many = prepareMany()
+  const many = await prepareMany()
   await execute(process.execPath, [COMMAND, ...many.args(many.undisturbed, LAYOUT)])
   const newDigests = digests(many.undisturbed)
   await execute(process.execPath, [COMMAND, ...many.args(many.old, OLD_LAYOUT)])
@@ -365,12 +416,12 @@ async function killManyFiles(count) {
   reportTally(`run over ${many.names.length} files (${lately(times).toFixed(0)} ms)`, count, tally)
 }
 
-function prepareMany() {
+async function prepareMany() {
   const input = join(folder, 'in')
   mkdirSync(input)
   for (let i = 0; i < files + MANY_LARGE; i++) {
     const mib = i < files ? 0.01 : 5
-    writeTensors(join(input, `${String(i).padStart(4, '0')}.btf`), { mib }, i + 1)
+    await writeTensors(join(input, `${String(i).padStart(4, '0')}.btf`), { mib }, i + 1)
   }
   const names = readdirSync(input)
   const args = (out, layout) => [
