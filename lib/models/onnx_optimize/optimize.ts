@@ -26,6 +26,7 @@ import { equalNodesRule } from './rules/equal_nodes.js'
 import { foldRule, type Growth } from './rules/fold.js'
 import { foldWeightsRule } from './rules/fold_weights.js'
 import { channelSumRule, normalizationRules, type Rounding } from './rules/fuse_channels.js'
+import { factorRule } from './rules/fuse_factors.js'
 import { FUSE_GELU, FUSE_GEMM, FUSE_HARD_SWISH, FUSE_LAYER_NORMALIZATION, FUSE_PAD } from './rules/fusions.js'
 import { MOVEMENTS } from './rules/movements.js'
 import { DROPOUT, IDENTITY, NO_OPS } from './rules/no_ops.js'
@@ -191,9 +192,9 @@ export const PASSES: readonly Pass[] = [
   {
     name: 'fuse-conv-bn',
     description:
-      'folds `BatchNormalization` and products by channel into the weights of `Conv`, `ConvTranspose` and `Gemm`',
+      'folds `BatchNormalization` and products by channel into the weights of `Conv`, `ConvTranspose` and `Gemm` before them, and constant factors into those of `Conv`, `ConvTranspose`, `MatMul` and `Gemm` behind them',
     runs: 'with fuse',
-    rules: (_, { rounding }) => normalizationRules(rounding),
+    rules: (_, { rounding }) => [...normalizationRules(rounding), factorRule(rounding)],
   },
   {
     name: 'fuse-conv-add',

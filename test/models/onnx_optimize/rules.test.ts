@@ -672,6 +672,19 @@ const filters = (...shape: number[]) =>
     Float32Array.from({ length: shape.reduce((product, extent) => product * extent, 1) }, (_, at) => at / 7),
     { shape },
   )
+/** Elements of `filters`, each times a number of its place. */
+function scaledFilters(factorOf: (place: readonly number[]) => number, ...shape: number[]): number[] {
+  const count = shape.reduce((product, extent) => product * extent, 1)
+  return Array.from({ length: count }, (_, at) => {
+    let rest = at
+    const place = shape.map(() => 0)
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      place[axis] = rest % shape[axis]!
+      rest = Math.floor(rest / shape[axis]!)
+    }
+    return Math.fround(at / 7) * factorOf(place)
+  })
+}
 const column = (...values: number[]) => tensor(Float32Array.from(values), { shape: [1, values.length, 1, 1] })
 const IMAGE = { x: 'float32 N 3 6 6' }
 const NORMALIZATION = { s: f(1, 2, 3, 4), b: f(0, 1, 0, 1), m: f(0.5, 0, 0, 0), v: f(1, 1, 4, 1) }
@@ -713,6 +726,49 @@ const FUSED: Readonly<Record<string, Case>> = {
     nodes: 'a = Conv(x, w); b = Mul(k, a); y = Add(b, j)',
     left: ['y = Conv(x, b_1, y_1)'],
     constants: { y_1: [4, 3, 2, 1] },
+  },
+  'a factor in front of Conv': {
+    rules: ['factor-of-input'],
+    inputs: IMAGE,
+    weights: { k: f0(0.5), w: filters(4, 3, 3, 3), c: f(1, 2, 3, 4) },
+    nodes: 'a = Relu(x); b = Mul(a, k); y = Conv<pads=[1,1,1,1]>(b, w, c)',
+    left: ['a = Relu(x)', 'y = Conv<pads=[1,1,1,1]>(a, y_1, c)'],
+    constants: { y_1: scaledFilters(() => 0.5, 4, 3, 3, 3) },
+  },
+  'factors by channel in front of Conv in groups': {
+    rules: ['factor-of-input'],
+    inputs: { x: 'float32 N 4 5 5' },
+    weights: { k: column(2, 4, 8, 16), w: filters(6, 2, 2, 2) },
+    nodes: 'b = Mul(k, x); y = Conv<group=2>(b, w)',
+    left: ['y = Conv<group=2>(x, y_1)'],
+    // Filters 0 to 2 have the input channels 0 and 1, the others 2 and 3.
+    constants: {
+      y_1: scaledFilters(([filter, channel]) => 2 ** ((filter! < 3 ? 1 : 3) + channel!), 6, 2, 2, 2),
+    },
+  },
+  'factors by channel in front of ConvTranspose': {
+    rules: ['factor-of-input'],
+    inputs: { x: 'float32 N 3 5 5' },
+    weights: { k: column(2, 4, 8), w: filters(3, 2, 2, 2) },
+    nodes: 'b = Mul(x, k); y = ConvTranspose(b, w)',
+    left: ['y = ConvTranspose(x, y_1)'],
+    constants: { y_1: scaledFilters(([channel]) => 2 ** (channel! + 1), 3, 2, 2, 2) },
+  },
+  'a divisor in front of MatMul': {
+    rules: ['factor-of-input'],
+    inputs: X,
+    weights: { k: f(8, 4, 2, 1), w: matrix(4, 3) },
+    nodes: 'a = Div(x, k); y = MatMul(a, w)',
+    left: ['y = MatMul(x, y_1)'],
+    constants: { y_1: scaledFilters(([row]) => 2 ** (row! - 3), 4, 3) },
+  },
+  'a factor by column in front of a transposed matrix of Gemm': {
+    rules: ['factor-of-input'],
+    inputs: X,
+    weights: { k: f(2, 4, 8, 16), w: matrix(3, 4), c: f(1, 2, 3) },
+    nodes: 'a = Mul(x, k); y = Gemm<alpha=2.0,beta=3.0,transB=1>(a, w, c)',
+    left: ['y = Gemm<transB=1>(x, y_1, c)'],
+    constants: { y_1: scaledFilters(([, column]) => 2 ** (column! + 1), 3, 4) },
   },
   'padding that Conv does': {
     rules: ['pad-into'],
@@ -870,6 +926,20 @@ const APART: Readonly<Record<string, Omit<Case, 'rules'>>> = {
     weights: { w: filters(4, 3, 3, 3), ...NORMALIZATION },
     nodes: 'a = Conv(x, w); y = BatchNormalization(a, s, b, m, v); z = Relu(a)',
   },
+  'factors of an input that others use, of transposed rows, of other axes, and of an image with one channel':
+    {
+      inputs: { ...IMAGE, p: 'float32 4 N', q: 'float32 N 1 6 6' },
+      outputs: 'y z g h u',
+      weights: {
+        k: f0(0.5),
+        w: filters(4, 3, 3, 3),
+        r: column(1, 2, 3),
+        s: f(1, 2, 3, 4, 5, 6),
+        m: matrix(4, 3),
+      },
+      nodes:
+        'a = Mul(x, k); y = Conv(a, w); z = Relu(a); b = Mul(p, k); g = Gemm<transA=1>(b, m); c = Mul(x, s); h = Conv(c, w); d = Mul(q, r); u = Conv(d, w)',
+    },
   'a variance below 0, and a normalization in training': {
     inputs: IMAGE,
     outputs: 'y z',

@@ -5,6 +5,7 @@
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { tensor } from '../../../tensor/from_values.js'
+import type { DenseTensor } from '../../../tensor/tensor.js'
 import { elementsOf as elementsOfTensor, filled, isValueDtype } from '../../onnx/evaluate/value.js'
 import type { RewriteNode, RewriteValue } from '../rewrite/rewrite_graph.js'
 import type { NodeMaker, NodeRule, Replacement } from '../rewrite/rewriter.js'
@@ -17,10 +18,20 @@ export interface Rounding {
 
 const FLOATS: readonly unknown[] = ['float16', 'float32', 'float64']
 
+/** Whether a constant has numbers that a fusion can change. */
+export function isWeight(tensor: DenseTensor | undefined): tensor is DenseTensor {
+  return tensor !== undefined && FLOATS.includes(tensor.dtype)
+}
+
+/** Elements of the axes from one on. */
+export function extentFrom(shape: readonly number[], from: number): number {
+  return shape.slice(from).reduce((product, extent) => product * extent, 1)
+}
+
 /** Numbers of a constant as doubles; undefined where they cannot be read at once. */
-function doublesOf(value: RewriteValue | undefined): Float64Array | undefined {
+export function doublesOf(value: RewriteValue | undefined): Float64Array | undefined {
   const weight = value?.weight
-  if (!weight || !FLOATS.includes(weight.dtype)) return undefined
+  if (!isWeight(weight)) return undefined
   try {
     return Float64Array.from(elementsOfTensor(weight) as ArrayLike<number>)
   } catch (error) {
@@ -44,10 +55,10 @@ function weightedOf(value: RewriteValue | undefined, user: RewriteNode): Weighte
   const node = value?.producer
   const weights = node?.input(1)
   const weight = weights?.weight
-  if (!node?.is(['Conv', 'ConvTranspose', 'Gemm']) || !weight || !isOnlyUse(value, user)) return undefined
-  if (!isOnlyUse(weights, node) || !FLOATS.includes(weight.dtype)) return undefined
+  if (!node?.is(['Conv', 'ConvTranspose', 'Gemm']) || !isWeight(weight)) return undefined
+  if (!isOnlyUse(value, user) || !isOnlyUse(weights, node)) return undefined
   const { shape, dtype } = weight
-  const inner = (from: number): number => shape.slice(from).reduce((product, extent) => product * extent, 1)
+  const inner = (from: number): number => extentFrom(shape, from)
   if (node.is('Conv'))
     return { node, dtype, shape, channels: shape[0]!, channelOf: (at) => Math.floor(at / inner(1)) }
   if (node.is('Gemm')) {
@@ -98,28 +109,30 @@ function scaled(
 ): Replacement | undefined {
   const { node, dtype, shape, channelOf } = weighted
   const bias = biasOf(weighted)
-  if (!bias || !isValueDtype(dtype)) return undefined
+  if (!bias) return undefined
   const shifted = bias.map((each, at) => each * (scale?.[at] ?? 1) + shift[at]!)
   const weights = scale && doublesOf(node.input(1))
   if (scale && !weights) return undefined
   const products = weights?.map((each, at) => each * scale![channelOf(at)]!)
-  const made = [products, shifted].map((exact) => exact && rounded(exact, dtype, rounding))
-  if ((products && !made[0]) || !made[1]) return undefined
-  const constant = (elements: NonNullable<(typeof made)[number]>, extents: readonly number[]): RewriteValue =>
-    maker.constant(tensor(elements as Float32Array, { dtype: dtype as 'float32', shape: extents }))
-  const inputs = [
-    node.input(0),
-    made[0] ? constant(made[0], shape) : node.input(1),
-    constant(made[1], [shifted.length]),
-  ]
-  return maker.make(node.opType, inputs, attributesOf(node))
+  const newWeights = products ? constantOf(products, { dtype, shape }, maker, rounding) : node.input(1)
+  const newBias = constantOf(shifted, { dtype, shape: [shifted.length] }, maker, rounding)
+  if (!newWeights || !newBias) return undefined
+  return maker.make(node.opType, [node.input(0), newWeights, newBias], attributesOf(node))
 }
 
-function rounded(
+/** A constant of the numbers; undefined where one is not finite in its type. */
+export function constantOf(
   exact: Float64Array,
-  dtype: 'float16' | 'bfloat16' | 'float32' | 'float64' | string,
+  { dtype, shape }: { readonly dtype: Dtype; readonly shape: readonly number[] },
+  maker: NodeMaker,
   rounding: Rounding,
-) {
+): RewriteValue | undefined {
+  const elements = isValueDtype(dtype) && rounded(exact, dtype, rounding)
+  if (!elements) return undefined
+  return maker.constant(tensor(elements as Float32Array, { dtype: dtype as 'float32', shape }))
+}
+
+function rounded(exact: Float64Array, dtype: string, rounding: Rounding) {
   const elements = filled(dtype as 'float32', exact.length, (at) => exact[at]!)
   let [most, error] = [0, 0]
   for (const [at, each] of exact.entries()) {
