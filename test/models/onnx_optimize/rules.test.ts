@@ -219,7 +219,7 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     left: ['y = DequantizeLinear(x, s, z)'],
   },
   'transposes that join': {
-    rules: ['transposes-around'],
+    rules: [],
     inputs: FIXED,
     outputs: 'y z',
     nodes:
@@ -245,6 +245,20 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     outputs: 'y z',
     nodes: 'a = Transpose(x); y = Relu(a); b = Transpose(a); z = Exp(b)',
     left: ['a = Transpose(x)', 'y = Relu(a)', 'z = Exp(x)'],
+  },
+  'a row of transposes, and the part of one that others do not use': {
+    rules: ['transpose-transpose'],
+    inputs: FIXED,
+    outputs: 'y z w',
+    nodes:
+      'a = Transpose<perm=[1,2,0]>(x); b = Transpose<perm=[1,2,0]>(a); c = Transpose<perm=[0,2,1]>(b); y = Relu(c); d = Transpose<perm=[1,2,0]>(x); e = Transpose<perm=[0,2,1]>(d); g = Transpose<perm=[0,2,1]>(e); h = Transpose<perm=[1,0,2]>(e); z = Exp(g); w = Abs(h)',
+    left: [
+      'c = Transpose<perm=[2,1,0]>(x)',
+      'y = Relu(c)',
+      'g = Transpose<perm=[1,2,0]>(x)',
+      'z = Exp(g)',
+      'w = Abs(x)',
+    ],
   },
   'a constant along an axis and an operand between transposes': {
     rules: ['transposes-around'],

@@ -156,7 +156,10 @@ function isInOrder(perm: readonly number[], counts: (axis: number) => boolean): 
 const reshapes: NodeRule['apply'] = (node, maker) => {
   const inner = node.input(0)?.producer
   const x = inner?.input(0)
-  if (!x || !isReshape(inner) || !isReshape(node) || node.opset < 5) return undefined
+  if (!inner || !x || node.opset < 5) return undefined
+  // Transposes in a row have a rule that needs no shapes.
+  if (inner.is('Transpose') && node.is('Transpose')) return undefined
+  if (!isReshape(inner) || !isReshape(node)) return undefined
   const shape = node.output()?.shape
   if (isSameDims(x.shape, shape)) return x
   if (!isOnlyUse(node.input(0), node)) return undefined

@@ -289,19 +289,38 @@ const CARRIERS: Readonly<Record<string, Carry>> = {
   Unsqueeze: behindUnsqueeze,
 }
 
-/** Transposes that undo each other, also where others use the first. */
-const inverse: NodeRule['apply'] = (node) => {
-  const inner = node.producer(0, 'Transpose')
-  const [outerPerm, innerPerm] = [permOf(node), inner && permOf(inner)]
-  if (!outerPerm || outerPerm.length !== innerPerm?.length) return undefined
-  return isIdentity(outerPerm.map((axis) => innerPerm[axis]!)) ? inner!.input(0) : undefined
+/** Whether the only user is another Transpose: the last one of a row does the work of all, at once. */
+function isFollowed(node: RewriteNode, perm: readonly number[]): boolean {
+  const user = node.output()?.onlyUser
+  if (!user?.is('Transpose') || user.output()?.isPinned) return false
+  return isOnlyUse(node.output(), user) && permOf(user)?.length === perm.length
+}
+
+/** Transposes in a row: one, or none, instead of those that nothing else uses; one that others use may be undone. */
+const row: NodeRule['apply'] = (node, { make }) => {
+  const own = permOf(node)
+  if (!own || isFollowed(node, own)) return undefined
+  let [perm, value, user] = [own, node.input(0), node]
+  for (let inner = node.producer(0, 'Transpose'); inner; inner = inner.producer(0, 'Transpose')) {
+    const innerPerm = permOf(inner)
+    if (innerPerm?.length !== perm.length) break
+    const both: readonly number[] = perm.map((axis) => innerPerm[axis]!)
+    if (!isOnlyUse(value, user)) {
+      if (isIdentity(both)) return inner.input(0)
+      break
+    }
+    ;[perm, value, user] = [both, inner.input(0), inner]
+  }
+  if (user === node) return undefined
+  return isIdentity(perm) ? value : make('Transpose', [value], { perm: ints(perm) })
 }
 
 /** A Transpose that one above it can be moved to: both become one, or go. */
 function around(node: RewriteNode, maker: NodeMaker, search: Search): RewriteValue | undefined {
-  const found = carried(node.input(0), node, search)
   const outer = permOf(node)
-  if (!found || !outer || outer.length !== found.perm.length) return undefined
+  if (!outer || isFollowed(node, outer)) return undefined
+  const found = carried(node.input(0), node, search)
+  if (!found || outer.length !== found.perm.length) return undefined
   const perm = outer.map((axis) => found.perm[axis]!)
   const isGone = isIdentity(perm)
   if (found.gain + Number(isGone) <= 0) return undefined
@@ -369,7 +388,7 @@ const alike: NodeRule['apply'] = (node, maker) =>
     : undefined
 
 export const TRANSPOSES: readonly NodeRule[] = [
-  ruleOf('transpose-transpose', ['Transpose'], inverse),
+  ruleOf('transpose-transpose', ['Transpose'], row),
   byMoving('transposes-around', ['Transpose'], around),
   ruleOf('transposed-operands', BINARY, alike),
   byMoving('transposed-parts', ['Concat'], behind),
