@@ -19,6 +19,21 @@ export function checkDeadline(name: string, value: unknown): void {
 }
 
 /**
+ * What is left of a total time, as the option of a call; one that has none left fails at once.
+ *
+ * @param began - by `performance.now`
+ * @param most - another limit of the call
+ */
+export function timeLeft(
+  total: number | undefined,
+  began: number,
+  most = Number.POSITIVE_INFINITY,
+): { readonly deadline?: number } {
+  const left = Math.min(most, (total ?? Number.POSITIVE_INFINITY) - (performance.now() - began))
+  return Number.isFinite(left) ? { deadline: Math.max(1, Math.ceil(left)) } : {}
+}
+
+/**
  * Runs a job with a signal that fires with the given one, and when the deadline has passed before the job ended: the job then rejects
  * with ERR_LIMIT. The signal stays usable after the job, for what the job has opened.
  *

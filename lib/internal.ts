@@ -1,5 +1,6 @@
 /** What the command line needs beside the public names: reading its arguments and printing. Not an entry of the package. */
 export { systemError } from './bytes/system_error.js'
+export { timeLeft } from './deadline.js'
 export { unknownLayoutNote } from './layout/unknown_layout.js'
 export { expectedText, nearestNames, nearestText } from './nearest_names.js'
 export { checkConvertOptions } from './pipeline/convert.js'

@@ -73,7 +73,7 @@ export type ConvertOptions = TensorChanges &
     readonly countLosses?: boolean
     /**
      * Milliseconds for the whole conversion: reading the input, computing and writing the output; after that ERR_LIMIT, and the target
-     * is unchanged. In a run over many files for each file, from when it is open. Default: none.
+     * is unchanged. In a run over many files for each file. Default: none.
      */
     readonly deadline?: number
     /** Reports how each tensor was computed, see `explain`; not for a model that keeps its graph. */

@@ -7,6 +7,7 @@ import type { RemoteOptions } from '../bytes/remote/remote_options.js'
 import { systemError } from '../bytes/system_error.js'
 import { checkListener } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
+import { timeLeft } from '../deadline.js'
 import { resolveElementType } from '../dtype/block_types.js'
 import { TileworkError } from '../errors.js'
 import { parseLayout } from '../layout/parse_layout.js'
@@ -149,10 +150,19 @@ function conversionOf(
     finished: manifest,
     settings,
     signal: options.signal,
-    open: (path) => open(path, options.open),
+    open: (path, began) => {
+      const remote = options.open?.remote
+      const limit = timeLeft(options.deadline, began, remote?.deadline)
+      return open(path, { ...options.open, remote: { ...remote, ...limit } })
+    },
     stateOf: stateOf(options),
-    convert: (file, pair) =>
-      convertFile(file, pair.output, { ...options, onProgress: (state) => onAdvance(pair, state) }),
+    convert: (file, pair, began) => {
+      const own = {
+        ...timeLeft(options.deadline, began),
+        onProgress: (state: SaveProgress) => onAdvance(pair, state),
+      }
+      return convertFile(file, pair.output, { ...options, ...own })
+    },
   }
 }
 

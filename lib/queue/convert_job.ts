@@ -4,6 +4,7 @@
  */
 import { withinRoots } from '../bytes/confinement.js'
 import type { RemoteOptions } from '../bytes/remote/remote_options.js'
+import { timeLeft } from '../deadline.js'
 import { convertFile, convertOptionNames, readConvertOptions } from '../pipeline/convert.js'
 import type { FilePair } from '../pipeline/many/output_paths.js'
 import { stateAt } from '../pipeline/many/remote_files.js'
@@ -14,7 +15,7 @@ import type { JobData } from './job_data.js'
 import type { CheckedWorkerOptions } from './worker_options.js'
 
 export interface JobSurroundings
-  extends Pick<CheckedWorkerOptions, 'scope' | 'open' | 'remote' | 'maxOutputBytes'> {
+  extends Pick<CheckedWorkerOptions, 'scope' | 'open' | 'remote' | 'maxOutputBytes' | 'deadline'> {
   /** Output folders that exist; created ones are added. */
   readonly folders: Set<string>
   readonly signal: AbortSignal
@@ -30,7 +31,16 @@ export function pairOfJob({ input, output }: JobData, { scope }: Pick<JobSurroun
 export function convertJob(
   { settings, options }: JobData,
   pair: FilePair,
-  { scope, open: readOptions, remote, maxOutputBytes, folders, signal, onProgress }: JobSurroundings,
+  {
+    scope,
+    open: readOptions,
+    remote,
+    maxOutputBytes,
+    deadline,
+    folders,
+    signal,
+    onProgress,
+  }: JobSurroundings,
 ): Promise<Finished> {
   const remoteOf = (name: string): RemoteOptions => ({
     ...remote,
@@ -43,9 +53,18 @@ export function convertJob(
     settings,
     signal,
     stateOf: (path: string) => stateAt(path, remoteOf(path)),
-    open: (path: string) => open(path, { ...readOptions, ...readAs, remote: remoteOf(path) }),
-    convert: async (file: OpenFile, { output }: FilePair) => {
-      const own = { maxOutputBytes, signal, remote: remoteOf(output), onProgress }
+    open: (path: string, began: number) => {
+      const own = { ...remoteOf(path), ...timeLeft(deadline, began, remote?.deadline) }
+      return open(path, { ...readOptions, ...readAs, remote: own })
+    },
+    convert: async (file: OpenFile, { output }: FilePair, began: number) => {
+      const own = {
+        maxOutputBytes,
+        ...timeLeft(deadline, began),
+        signal,
+        remote: remoteOf(output),
+        onProgress,
+      }
       return convertFile(
         file,
         output,

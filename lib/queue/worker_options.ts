@@ -2,6 +2,7 @@
 import { checkRemoteOptions, type RemoteOptions } from '../bytes/remote/remote_options.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
+import { checkDeadline } from '../deadline.js'
 import { type ErrorCode, TileworkError } from '../errors.js'
 import type { OpenOptions } from '../pipeline/open.js'
 import { valueText } from '../value_text.js'
@@ -33,6 +34,11 @@ export interface WorkerOptions {
   readonly graceMs?: number
   /** Bytes of the largest output that a job may write. Default: 1 TiB. */
   readonly maxOutputBytes?: number
+  /**
+   * Milliseconds for a file as a whole: opening it, waits for servers included, computing and writing. After that it fails with
+   * ERR_LIMIT and is not tried again. Default: none.
+   */
+  readonly deadline?: number
   readonly open?: WorkerReadOptions
   /** Settings for URLs on this machine; jobs cannot set them. */
   readonly remote?: RemoteOptions
@@ -89,6 +95,7 @@ const NAMES: readonly (keyof WorkerOptions)[] = [
   'lockMs',
   'graceMs',
   'maxOutputBytes',
+  'deadline',
   'open',
   'remote',
   'signal',
@@ -116,6 +123,7 @@ export function checkWorkerOptions(given: WorkerOptions): CheckedWorkerOptions {
   checkNumber('jobs', options.jobs, 1, MAX_WORKER_JOBS)
   checkNumber('lockMs', options.lockMs, MIN_LOCK_MS, MAX_MS)
   checkNumber('graceMs', options.graceMs, 0, MAX_MS)
+  checkDeadline('deadline', options.deadline)
   checkNumber('maxOutputBytes', options.maxOutputBytes, 1, Number.MAX_SAFE_INTEGER)
   const { rate } = options
   if (rate !== undefined) {

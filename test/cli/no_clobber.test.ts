@@ -109,6 +109,8 @@ describe('--max-output', () => {
     const queue = ['--queue', 'redis://localhost:1', '--out-dir', OUT_DIR]
     const { code, stderr } = await runCli(['convert', TENSORS, ...queue, '--max-output', '1'])
     expect([code, stderr]).toEqual([64, expect.stringContaining('option of each worker')])
+    const deadline = await runCli(['convert', TENSORS, ...queue, '--deadline', '1'])
+    expect([deadline.code, deadline.stderr]).toEqual([64, expect.stringContaining('option of each worker')])
   })
 })
 

@@ -23,6 +23,7 @@ import { failureOf } from '../../lib/queue/job_result.js'
 import { Scope } from '../../lib/queue/scope.js'
 import { isTransient } from '../../lib/queue/transient.js'
 import { randomNumbers } from '../attacks/random_numbers.js'
+import { RangeServer } from '../bytes/remote/range_server.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 
 const inFolder = temporaryFolder()
@@ -114,6 +115,35 @@ describe('a job', () => {
     expect(isTransient((outcome as { error: unknown }).error)).toBe(false)
     // The first report follows the allocation.
     expect(reports).toBe(0)
+    expect(readdirSync(at.root)).toEqual(['in'])
+  })
+
+  it('ends at the deadline of the worker, once: a server that drips, and a long computation', async () => {
+    const server = new RangeServer()
+    await server.listen()
+    try {
+      server.fault = (_request, response) => {
+        response.writeHead(206, { 'content-range': 'bytes 0-99999/100000' })
+        const timer = setInterval(() => response.write('x'), 20)
+        response.on('close', () => clearInterval(timer))
+        return true
+      }
+      const roots = [server.url('/')]
+      const late = place({ deadline: 200 })
+      const scope = new Scope({ roots: [late.root, ...roots], schemes: [] })
+      const surroundings = { ...late.surroundings, scope }
+      const job = { input: server.url('/a.npy'), output: join(late.root, 'b.npy') }
+      const dripped = await run({ ...late, surroundings }, job)
+      expect(codeOf(dripped)).toBe('ERR_LIMIT')
+      expect(isTransient((dripped as { error: unknown }).error)).toBe(false)
+    } finally {
+      await server.close()
+    }
+    const at = place({ deadline: 1 })
+    const input = join(at.root, 'in', 'a.npy')
+    await save(input, [tensor(new Float32Array(2 ** 22), { shape: [1, 4, 2 ** 10, 2 ** 10] })])
+    const outcome = await run(at, { input, output: join(at.root, 'b.npy'), options: { layout: 'byxf' } })
+    expect(outcome).toMatchObject({ status: 'failed', error: { code: 'ERR_LIMIT' } })
     expect(readdirSync(at.root)).toEqual(['in'])
   })
 

@@ -15,7 +15,13 @@ import {
   type Shard,
   TileworkError,
 } from '../../index.js'
-import { checkConvertOptions, isPattern, schedulerShard, unknownLayoutNote } from '../../internal.js'
+import {
+  checkConvertOptions,
+  isPattern,
+  schedulerShard,
+  timeLeft,
+  unknownLayoutNote,
+} from '../../internal.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, inputError, isFolder, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
@@ -43,7 +49,7 @@ import {
 } from './convert_options.js'
 import { collectStaticShape } from './edit_arguments.js'
 import { metricsOption } from './metrics_option.js'
-import { addOutputOptions, replaceGraphOption } from './output_options.js'
+import { addOutputOptions, deadlineOption, replaceGraphOption } from './output_options.js'
 import { UndoFile } from './undo_file.js'
 import { addVerifyOptions, refusalLine, type Verification, Verifier, verificationLines } from './verify.js'
 import { verifyConversion } from './verify_conversion.js'
@@ -119,6 +125,7 @@ export function addConvert(program: Command, terminal: Terminal, finish: (code: 
   addVerifyOptions(command, '0; 0.02 for --dtype float16 and float32, 0.1 for bfloat16')
   addOutputOptions(addReadOptions(command))
     .addOption(replaceGraphOption())
+    .addOption(deadlineOption())
     .option('--undo <file>', 'write the commands that undo the conversion to this file')
     .option('--explain', 'also print how each tensor was computed: kernels, loops, threads and stores')
     .option('--json', 'print JSON')
@@ -321,17 +328,19 @@ async function convertTo(
   { signal }: Terminal,
   progress: Progress,
 ): Promise<ConvertReport | RefusedOutput> {
+  const began = performance.now()
   const options = { ...libraryOptions(flags), signal, onProgress: progress.update }
   refuseUndoPath(flags, [input, output])
   checkConvertOptions(input, output, options)
   const verifier = await Verifier.of(flags, signal)
   try {
-    const file = await openInput(input, flags)
+    const { deadline } = options
+    const file = await openInput(input, flags, undefined, timeLeft(deadline, began))
     try {
       const verification =
         verifier && (await verifyConversion(file, { input, output }, options, verifier, flags))
       if (verification?.isWithin === false) return { isRefused: true, input, output, verification }
-      const result = await convertFile(file, output, options)
+      const result = await convertFile(file, output, { ...options, ...timeLeft(deadline, began) })
       return { input, output, ...result, ...(verification && { verification }) }
     } finally {
       file.close()

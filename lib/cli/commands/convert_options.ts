@@ -74,6 +74,8 @@ export interface ConvertFlags
   /** Path of the file to which the undo commands are written. */
   readonly undo?: string
   readonly json?: boolean
+  /** Seconds. */
+  readonly deadline?: number
   /** Says nothing of what was written. */
   readonly quiet?: boolean
   /** For a single file only. */
@@ -146,6 +148,7 @@ const WORKER_FLAGS = [
   ['jobs', '--jobs', undefined],
   ['device', '--device', undefined],
   ['maxOutput', '--max-output', undefined],
+  ['deadline', '--deadline', undefined],
   ['guard', '--guard', undefined],
   ['symlinks', '--symlinks', 'inside'],
   ['hardLinks', '--hard-links', 'refuse'],
@@ -205,7 +208,7 @@ export function writtenExitCode(findings: readonly Finding[], { tensor }: Tensor
 export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
   const { as, dtype, format, device, weightsOnly, quantize, inputShape, batch, quantized } = flags
-  const { keepIntegers } = flags
+  const { keepIntegers, deadline } = flags
   const isTargetPadding = layout !== undefined
   const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
     tensors: tensor?.map(parseSelector),
@@ -232,6 +235,7 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
     // The library does not count the losses of a cast by default; the command line warns of them.
     countLosses: dtype === undefined ? undefined : true,
     explain: flags.explain,
+    deadline: deadline && deadline * 1000,
     open: readChoice(flags),
   }
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

@@ -1,7 +1,7 @@
 /** The options of commands about the files that they replace. */
 import { type Command, Option } from 'commander'
 import type { SaveOptions } from '../../index.js'
-import { byteCount } from '../text/parse_number.js'
+import { byteCount, wholeNumber } from '../text/parse_number.js'
 
 export interface OutputChoice {
   /** False with `--no-clobber`. */
@@ -30,6 +30,14 @@ export function addOutputOptions(command: Command): Command {
       byteCount('--max-output'),
     )
     .addOption(noClobberOption())
+}
+
+/** Of commands that convert files. */
+export function deadlineOption(): Option {
+  return new Option(
+    '--deadline <seconds>',
+    'seconds for a file as a whole, waits for servers included (default: no limit)',
+  ).argParser(wholeNumber('--deadline'))
 }
 
 /** Of commands that write tensors without a graph. */

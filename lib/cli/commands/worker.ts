@@ -16,6 +16,7 @@ import { byteCount, wholeNumber } from '../text/parse_number.js'
 import { printable, printableJson } from '../text/printable.js'
 import type { Terminal } from '../text/terminal.js'
 import { metricsOption } from './metrics_option.js'
+import { deadlineOption } from './output_options.js'
 
 interface WorkerFlags extends ReadChoice {
   readonly queue: string
@@ -33,6 +34,8 @@ interface WorkerFlags extends ReadChoice {
   readonly grace?: number
   /** Bytes. */
   readonly maxOutput?: number
+  /** Seconds. */
+  readonly deadline?: number
   readonly metrics?: MetricsOptions
   readonly json?: boolean
 }
@@ -77,6 +80,7 @@ export function addWorker(program: Command, terminal: Terminal, finish: (code: E
     )
     .option('--grace <seconds>', 'seconds to finish files when stopped (default: 5)', wholeNumber('--grace'))
     .option('--max-output <bytes>', 'largest output (default: 1TiB)', byteCount('--max-output'))
+    .addOption(deadlineOption())
     .addOption(metricsOption('the worker runs'))
   addReadOptions(command)
     .option('--json', 'print events as JSON, one per line')
@@ -110,6 +114,7 @@ async function work(flags: WorkerFlags, terminal: Terminal): Promise<ExitCode> {
     lock,
     grace,
     maxOutput,
+    deadline,
     root,
     allowScheme,
   } = flags
@@ -129,6 +134,7 @@ async function work(flags: WorkerFlags, terminal: Terminal): Promise<ExitCode> {
     ...(lock !== undefined && { lockMs: lock * 1000 }),
     ...(grace !== undefined && { graceMs: grace * 1000 }),
     ...(maxOutput !== undefined && { maxOutputBytes: maxOutput }),
+    ...(deadline !== undefined && { deadline: deadline * 1000 }),
     signal: terminal.signal,
     onEvent: (event) => {
       log.add(event)

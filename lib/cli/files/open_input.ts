@@ -2,7 +2,14 @@
 import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { type Command, Option } from 'commander'
-import { type Input, type OpenFile, type OpenOptions, open, TileworkError } from '../../index.js'
+import {
+  type Input,
+  type OpenFile,
+  type OpenOptions,
+  open,
+  type RemoteOptions,
+  TileworkError,
+} from '../../index.js'
 import type { RedirectPolicy } from '../../remote.js'
 import type { Terminal } from '../text/terminal.js'
 
@@ -79,15 +86,18 @@ export function inputOf(path: string, { stdin }: Pick<Terminal, 'stdin'>): Input
  * The file behind `path`, read leniently.
  *
  * @param terminal - provides stdin for `-`
+ * @param limit - of the requests for a URL
  * @throws InputError around what `open` throws
  */
 export async function openInput(
   path: string,
   choice: ReadChoice = {},
   terminal: Pick<Terminal, 'stdin'> = { stdin: undefined },
+  limit: Pick<RemoteOptions, 'deadline'> = {},
 ): Promise<OpenFile> {
   try {
-    return await open(inputOf(path, terminal), readChoice(choice))
+    const options = readChoice(choice)
+    return await open(inputOf(path, terminal), { ...options, remote: { ...options.remote, ...limit } })
   } catch (error) {
     throw inputError((await isFolder(path)) ? folderError(path) : error, path)
   }

@@ -62,11 +62,12 @@ export interface PairConversion {
   /** Hash of the options that decide the output, see `settingsHash`. */
   readonly settings: string
   readonly signal: AbortSignal | undefined
-  open(path: string): Promise<OpenFile>
+  /** @param began - when work on the file began, by `performance.now` */
+  open(path: string, began: number): Promise<OpenFile>
   /** The state of an input or output. */
   readonly stateOf: StateOf
   /** Writes the output. It is committed when this resolves, and untouched when this rejects. */
-  convert(file: OpenFile, pair: FilePair): Promise<ConvertResult>
+  convert(file: OpenFile, pair: FilePair, began: number): Promise<ConvertResult>
 }
 
 /** Skipped files never await, so a list of skipped files yields to the event loop after this many files. */
@@ -132,6 +133,7 @@ export async function convertPair(
   options: PairConversion,
   folders: Set<string>,
 ): Promise<Finished> {
+  const began = performance.now()
   let file: OpenFile | undefined
   try {
     const { finished, settings, stateOf } = options
@@ -139,15 +141,15 @@ export async function convertPair(
     // Inspected before the file is opened: a later write changes the time, so that the entry no longer matches.
     const state = finished && (await stateOf(pair.input))
     if (entry && state && (await isSameInput(entry, pair.input, state, stateOf))) return skipped(pair, entry)
-    file = await options.open(pair.input)
+    file = await options.open(pair.input, began)
+    const input = { file, pair, began }
     if (!state) {
-      const result = await convertInFolder(file, pair, options, folders)
+      const result = await convertInFolder(input, options, folders)
       return { outcome: { status: 'written', result } }
     }
-    const input = { file, pair, state }
-    const renewed = entry && (await renewEntry(entry, input, options.signal))
+    const renewed = entry && (await renewEntry(entry, { file, pair, state }, options.signal))
     if (renewed) return { ...skipped(pair, renewed), note: renewed }
-    return await convertAndNote(input, options, folders)
+    return await convertAndNote({ ...input, state }, options, folders)
   } catch (error) {
     return { outcome: { status: 'failed', stage: file ? 'convert' : 'open', error } }
   } finally {
@@ -171,7 +173,7 @@ export async function skipPair(
     if (await isSameInput(entry, pair.input, state, stateOf)) return skipped(pair, entry)
     // Checked here as in `renewEntry`, so that the file need not be opened.
     if (urlOf(pair.input) || entry.input.bytes !== state.bytes) return undefined
-    file = await options.open(pair.input)
+    file = await options.open(pair.input, performance.now())
     const renewed = await renewEntry(entry, { file, pair, state }, options.signal)
     return renewed && { ...skipped(pair, renewed), note: renewed }
   } catch (error) {
@@ -185,9 +187,15 @@ function skipped(pair: FilePair, entry: ManifestEntry): Finished {
   return { outcome: { status: 'skipped', result: skippedResult(entry, pair.output) } }
 }
 
+interface BegunPair {
+  readonly file: OpenFile
+  readonly pair: FilePair
+  /** When work on the file began, by `performance.now`. */
+  readonly began: number
+}
+
 async function convertInFolder(
-  file: OpenFile,
-  pair: FilePair,
+  { file, pair, began }: BegunPair,
   options: PairConversion,
   folders: Set<string>,
 ): Promise<ConvertResult> {
@@ -196,12 +204,12 @@ async function convertInFolder(
     createFolders(folder)
     folders.add(folder)
   }
-  return options.convert(file, pair)
+  return options.convert(file, pair, began)
 }
 
 /** Converts and hashes the input in parallel, on separate threads that read the same cached pages. */
 async function convertAndNote(
-  input: InspectedInput,
+  input: InspectedInput & BegunPair,
   options: PairConversion,
   folders: Set<string>,
 ): Promise<Finished> {
@@ -209,7 +217,7 @@ async function convertAndNote(
   const parts = inputParts(input)
   let hasFailed = false
   const [conversion, hash] = await Promise.allSettled([
-    convertInFolder(file, pair, options, folders).catch((error: unknown) => {
+    convertInFolder(input, options, folders).catch((error: unknown) => {
       hasFailed = true
       throw error
     }),
@@ -224,7 +232,7 @@ async function convertAndNote(
   if (partsOf(file).length !== parts.length) return { outcome }
   // Files with missing tensors are not recorded either, so that every run reports them until the input is complete.
   if (result.findings.some(({ omitsTensor }) => omitsTensor)) return { outcome }
-  const output = await outputNote(input, result, options.open, options.stateOf)
+  const output = await outputNote(input, result, (path) => options.open(path, input.began), options.stateOf)
   return {
     outcome,
     note: { input: inputNote(input, parts, hash.value), output, settings: options.settings },

@@ -531,6 +531,20 @@ describe('hostile answers', () => {
     }
   })
 
+  it('the command line has the deadline in seconds', async () => {
+    drip(20)
+    const { code, stderr } = await runCli([
+      'convert',
+      server.url('/a.npy'),
+      '/nowhere/b.npy',
+      '--deadline',
+      '1',
+    ])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('deadline of 1000 ms') })
+    const zero = await runCli(['convert', server.url('/a.npy'), '/nowhere/b.npy', '--deadline', '0'])
+    expect(zero).toMatchObject({ code: 64, stderr: expect.stringContaining('deadline is 0; it must be') })
+  })
+
   it('an answer below the least rate is a failure that may pass', async () => {
     drip(100)
     const remote = { minBytesPerSecond: 1000, retries: 1 }
