@@ -30,6 +30,8 @@ export class TileworkError extends Error {
   declare readonly format?: string
   declare readonly path?: string
   declare readonly offset?: number
+  /** The file that `open` or `convert` read: its path, or its URL without user, password and query; absent for bytes in memory. */
+  declare readonly file?: string
 
   /**
    * @param code - stable code, see {@link ERROR_CODES}
@@ -42,6 +44,13 @@ export class TileworkError extends Error {
     if (place.path !== undefined) this.path = place.path
     if (place.offset !== undefined) this.offset = place.offset
   }
+}
+
+/** Says of an error which file it is about, unless it says so already. @returns the error */
+export function aboutFile(error: unknown, file: string | undefined): unknown {
+  if (error instanceof TileworkError && file !== undefined && error.file === undefined)
+    (error as { file?: string }).file = file
+  return error
 }
 
 /** A problem that a lenient read or a check found. `check` reports errors as findings as well. */

@@ -8,7 +8,7 @@ import { checkDeadline, withDeadline } from '../deadline.js'
 import { findDevice } from '../device/devices.js'
 import { type BlockDtype, isBlockDtype, resolveElementType } from '../dtype/block_types.js'
 import type { Dtype, DtypeName } from '../dtype/dtypes.js'
-import { type Finding, TileworkError } from '../errors.js'
+import { aboutFile, type Finding, TileworkError } from '../errors.js'
 import type { FormatEntry } from '../formats/format.js'
 import { mapTensors, type Tensors } from '../formats/tensor_list.js'
 import type { OnnxModel } from '../models/onnx/index.js'
@@ -181,6 +181,8 @@ export async function convert(
     const file = await open(input as Input, remoteUrlOf(input) ? withSignal(limited) : limited.open)
     try {
       return await convertFile(file, output, limited)
+    } catch (error) {
+      throw aboutFile(error, pathOf(input))
     } finally {
       file.close()
     }

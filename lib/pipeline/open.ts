@@ -13,7 +13,7 @@ import { isWindows } from '../bytes/windows_names.js'
 import { checkFlag, checkOneOf, isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { withDeadline } from '../deadline.js'
-import { type Finding, type Level, TileworkError } from '../errors.js'
+import { aboutFile, type Finding, type Level, TileworkError } from '../errors.js'
 import { isOfBytes } from '../formats/file_fault.js'
 import type { Format, FormatEntry, ReadOptions, TensorList } from '../formats/format.js'
 import type { GgufModel } from '../formats/gguf/index.js'
@@ -209,7 +209,12 @@ export function openedFile(content: unknown): OpenedFile | undefined {
  * @throws TileworkError ERR_IO, ERR_UNKNOWN_FORMAT, ERR_LIMIT, and the codes of the format's reader
  */
 export async function open(input: Input, given: OpenOptions = {}): Promise<OpenFile> {
-  return withRemoteDeadline(input, copyOptions(given), (options) => openInput(input, options))
+  const copied = copyOptions(given)
+  try {
+    return await withRemoteDeadline(input, copied, (options) => openInput(input, options))
+  } catch (error) {
+    throw aboutFile(error, pathOf(input))
+  }
 }
 
 /** Runs a job whose requests end at the deadline of the options. */

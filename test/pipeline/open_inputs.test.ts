@@ -1,8 +1,19 @@
 /** Inputs of a server or a browser: Blobs by slices, responses and streams up to a limit, and files that end themselves. */
-import { openAsBlob } from 'node:fs'
+import { openAsBlob, writeFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
+import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { check, type Input, open, save, serialize, tensor } from '../../lib/index.js'
+import {
+  check,
+  convert,
+  diff,
+  type Input,
+  open,
+  save,
+  serialize,
+  type TileworkError,
+  tensor,
+} from '../../lib/index.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 
 const inFolder = temporaryFolder()
@@ -167,5 +178,24 @@ describe('an open file', () => {
   it('refuses to be cloned', async () => {
     const file = await open(bytes)
     expect(() => structuredClone(file)).toThrow('an open file; send its path or bytes instead')
+  })
+})
+
+describe('an error of a file', () => {
+  it('names the file in a property of its own, and bytes in memory not', async () => {
+    const path = inFolder('cut.npy')
+    const cut = Buffer.from('\x93NUMPY\x01\x00', 'latin1')
+    writeFileSync(path, cut)
+    for (const input of [path, pathToFileURL(path)]) {
+      await expect(open(input)).rejects.toMatchObject({ code: 'ERR_TRUNCATED', file: path })
+      await expect(convert(input, inFolder('out.btf'))).rejects.toMatchObject({ file: path })
+      await expect(diff(input, input)).rejects.toMatchObject({ file: path })
+    }
+    const error = (await open(cut).catch((thrown: unknown) => thrown)) as TileworkError
+    expect('file' in error).toBe(false)
+    const good = inFolder('good.npy')
+    await save(good, [tensor(Float32Array.of(1.5, 2))])
+    const wrong = convert(good, inFolder('out.btf'), { tensors: ['none'] })
+    await expect(wrong).rejects.toMatchObject({ code: expect.any(String), file: good })
   })
 })
