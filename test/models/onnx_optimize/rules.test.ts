@@ -385,6 +385,15 @@ const SIMPLER: Readonly<Record<string, Case>> = {
     left: ['d = Unsqueeze(x, d_1)', 'y = Relu(d)'],
     constants: { d_1: [0, 2] },
   },
+  'an axis that two more are put behind': {
+    rules: ['unsqueeze-squeeze'],
+    inputs: X,
+    outputs: 'y z',
+    weights: { p: l(0), q: l(2), r: l(3) },
+    nodes: 'a = Unsqueeze(x, p); b = Unsqueeze(a, q); c = Unsqueeze(a, r); y = Relu(b); z = Exp(c)',
+    left: ['b = Unsqueeze(x, b_1)', 'c = Unsqueeze(x, c_1)', 'y = Relu(b)', 'z = Exp(c)'],
+    constants: { b_1: [0, 2], c_1: [0, 3] },
+  },
   'slices of one axis and of two': {
     rules: ['slice-slice'],
     inputs: { x: 'float32 N 10 6' },

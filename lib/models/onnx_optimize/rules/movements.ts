@@ -210,6 +210,14 @@ function targetOf(node: RewriteNode): readonly number[] | undefined {
   return shape.map((dim) => (typeof dim === 'number' ? dim : -1))
 }
 
+/** Whether only Unsqueezes read a value: each of them can do its work as well, and it goes. */
+function feedsUnsqueezes(value: RewriteValue | undefined): boolean {
+  if (!value || value.isOutput || value.isPinned) return false
+  for (const user of value.users)
+    if (!user.is('Unsqueeze') || user.input(0) !== value || !axesOfChange(user)) return false
+  return true
+}
+
 /** Squeeze of Unsqueeze, and the other way, of the same axes; two Unsqueezes are one. */
 const unsqueezes: NodeRule['apply'] = (node, maker) => {
   const inner = node.producer(0, ['Squeeze', 'Unsqueeze'])
@@ -218,8 +226,7 @@ const unsqueezes: NodeRule['apply'] = (node, maker) => {
   const [outer, own] = [axesOfChange(node), axesOfChange(inner)]
   if (!outer || !own) return undefined
   if (isOtherWay(inner, node)) return x
-  if (inner.opType !== node.opType || !node.is('Unsqueeze') || !isOnlyUse(node.input(0), node))
-    return undefined
+  if (!inner.is('Unsqueeze') || !node.is('Unsqueeze') || !feedsUnsqueezes(node.input(0))) return undefined
   const total = outer.length + own.length + (x.rank ?? Number.NaN)
   const inserted = new Set(outer)
   // Axes of the inner one count those of its own output, which fill the places that the outer one leaves.
