@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { temporaryFolder } from '../cli/temporary_folder.js'
+import { Encoder, ggufFile } from '../formats/gguf/gguf_bytes.js'
+import { constLayer, irBytes } from '../formats/openvino/ir_bytes.js'
+import { checkpoint, get, pickle, put, tensor, text } from '../formats/pytorch/checkpoint_bytes.js'
 
 const CHILD = fileURLToPath(new URL('peak_child.mjs', import.meta.url))
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
@@ -101,6 +104,34 @@ function longName(length: number): Buffer {
   return Buffer.concat([word(json.length, 8), json, Buffer.alloc(1)])
 }
 
+const gguf = new Encoder()
+
+/** GGUF keys of 18 bytes. */
+function manyKeys(count: number): Buffer {
+  const keys = Array.from({ length: count }, (_, at) => gguf.key(`k${at}`, 0, Uint8Array.of(1)))
+  return Buffer.from(ggufFile({ keys }))
+}
+
+/** GGUF tensors without elements. */
+function manyInfos(count: number): Buffer {
+  const infos = Array.from({ length: count }, (_, at) => ({ name: `t${at}`, dims: [0], type: 0, offset: 0 }))
+  return Buffer.from(ggufFile({ infos }))
+}
+
+/** One tensor of a checkpoint under many names. */
+function manyNames(count: number): Buffer {
+  const names = Array.from({ length: count }, (_, at) => Buffer.concat([text(`${at}`), get(1)]))
+  const all = [Buffer.from('}(', 'latin1'), text('w'), tensor(), put(1), ...names, Buffer.from('u', 'latin1')]
+  return Buffer.from(checkpoint({ pickle: pickle(Buffer.concat(all)) }))
+}
+
+/** Constants of an IR that share their bytes. */
+function manyConstants(count: number): Buffer {
+  const layer = (at: number) => constLayer(at, { name: `c${at}`, type: 'u8', shape: '1', offset: 0, size: 1 })
+  const layers = Array.from({ length: count }, (_, at) => layer(at)).join('')
+  return Buffer.from(irBytes({ layers }).xml)
+}
+
 it.each([
   ['strings.npy', 'convert', () => npy('|S1', '(2000000,)', new Uint8Array(2_000_000).fill(65))],
   ['strings.npy', 'open', () => npy('|S1', '(2000000,)', new Uint8Array(2_000_000).fill(65))],
@@ -117,9 +148,14 @@ it.each([
   ['entries.safetensors', 'convert to float32', () => manyEntries(180_000)],
   ['initializers.onnx', 'convert', () => manyInitializers(400_000)],
   ['initializers.onnx', 'inspect', () => manyInitializers(400_000)],
+  ['keys.gguf', 'inspect', () => manyKeys(65_000)],
+  ['infos.gguf', 'convert to npz', () => manyInfos(60_000)],
+  ['names.pt', 'inspect', () => manyNames(25_000)],
+  ['constants.xml', 'inspect', () => manyConstants(60_000)],
 ] as const)('%s: %s', { timeout: 300_000 }, (name, call, bytes) => {
   const file = inFolder(`${call.replaceAll(' ', '')}-${name}`)
   writeFileSync(file, bytes())
+  if (name.endsWith('.xml')) writeFileSync(file.replace(/xml$/, 'bin'), Uint8Array.of(0))
   const most = 8 * (statSync(file).size / 2 ** 20) + 64
   const heap = `--max-old-space-size=${Math.floor(0.75 * most)}`
   const grown = Number(execFileSync(process.execPath, [heap, CHILD, DIST, call, file], { encoding: 'utf8' }))

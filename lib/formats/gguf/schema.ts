@@ -72,8 +72,8 @@ export const MAX_KEY_BYTES = 65_535
 /** Arrays in arrays: no writer makes any, and each level is a call of the reader. */
 export const MAX_ARRAY_DEPTH = 4
 
-/** Known files have below 100 keys; each takes some hundred bytes of memory, whatever it takes of the file. */
-export const MAX_KEYS = 100_000
+/** Known files have below 100 keys; each takes some 700 bytes of memory, whatever it takes of the file. */
+export const MAX_KEYS = 65_536
 
 export const ALIGNMENT_KEY = 'general.alignment'
 export const ARCHITECTURE_KEY = 'general.architecture'

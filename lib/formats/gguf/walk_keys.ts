@@ -25,16 +25,17 @@ export async function walkKeys(cursor: HeaderCursor, count: Exact, report: Repor
     throw new FileFault('ERR_LIMIT', `The file has ${count} keys; at most ${MAX_KEYS} are read.`, cursor.at)
   }
   const { isLittleEndian, isOld } = cursor
+  const form = { isLittleEndian, isOld }
   for (let index = 0; index < Number(count); index++) {
     const start = cursor.at
     const range = await cursor.text(`keys[${index}]`)
-    const key = new Uint8Array(cursor.bytes(range.start, range.end))
+    const key = cursor.bytes(range.start, range.end)
     const path = `metadata[${valueText(textOf(key))}]`
     checkKey(key, { path, offset: range.start }, report)
     const type = await typeAt(cursor, path)
     const from = cursor.at
     await skipValue(cursor, type, path, 0)
-    const entry = { form: { isLittleEndian, isOld }, type, key, bytes: cursor.bytes(from, cursor.at) }
+    const entry = { form, type, key, bytes: cursor.bytes(from, cursor.at) }
     if (!metadata.addStored(textOf(key), entry)) {
       const message = `${path}: the file has the key twice; readers differ on which value counts.`
       report.broken('ERR_DUPLICATE', message, { path, offset: start })

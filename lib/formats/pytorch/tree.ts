@@ -57,6 +57,8 @@ interface Frame {
 /** Bytes of the JavaScript heap of a leaf and of a part of a path, without texts. */
 const LEAF_BYTES = 160
 const PATH_BYTES = 48
+/** What a tensor takes beside its leaf once it is in the list of the file. */
+const TENSOR_BYTES = 480
 
 /** @throws FileFault ERR_LIMIT */
 export function leavesOf(
@@ -119,7 +121,8 @@ class TreeWalk {
   #addLeaf(value: PickleValue, path: Path | undefined, isScript: boolean): void {
     const isTensor = value instanceof TensorValue
     if (isScript && !isTensor) return
-    this.#bounds.heap.spend(LEAF_BYTES + 2 * (path?.length ?? 0), this.#bounds.offset)
+    const own = LEAF_BYTES + (isTensor ? TENSOR_BYTES : 0)
+    this.#bounds.heap.spend(own + 2 * (path?.length ?? 0), this.#bounds.offset)
     const leaf = { name: keysOf(path).join('.'), path: () => JSON.stringify(keysOf(path)), value }
     if (isTensor) this.#found.tensors.push(leaf as Leaf<TensorValue>)
     else this.#found.values.push(leaf)
