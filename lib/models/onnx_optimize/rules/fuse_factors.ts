@@ -47,6 +47,7 @@ function inputsOf(node: RewriteNode): Inputs | undefined {
 
 interface Factor {
   readonly value: RewriteValue
+  readonly constant: RewriteValue
   readonly numbers: Float64Array
 }
 
@@ -56,8 +57,8 @@ function factorOf(node: RewriteNode | undefined): Factor | undefined {
   const pairs = [[node.input(0), node.input(1)] as const, [node.input(1), node.input(0)] as const]
   for (const [value, constant] of node.is('Mul') ? pairs : pairs.slice(0, 1)) {
     const numbers = value && !value.weight ? doublesOf(constant) : undefined
-    if (!numbers || !keepsShape(value!, constant!)) continue
-    return { value: value!, numbers: node.is('Mul') ? numbers : numbers.map((each) => 1 / each) }
+    if (!value || !constant || !numbers || !keepsShape(value, constant)) continue
+    return { value, constant, numbers: node.is('Mul') ? numbers : numbers.map((each) => 1 / each) }
   }
   return undefined
 }
@@ -73,8 +74,7 @@ function factor(node: RewriteNode, maker: NodeMaker, rounding: Rounding): Replac
   const scaling = node.input(0)?.producer
   const inputs = scaling && isOnlyUse(node.input(0), node) ? inputsOf(node) : undefined
   const found = inputs && factorOf(scaling)
-  const constant = scaling?.inputs.find((each) => each && each !== found?.value)
-  if (!inputs || !found || !constant || !isByChannel(constant, inputs)) return undefined
+  if (!inputs || !found || !isByChannel(found.constant, inputs)) return undefined
   const { numbers, value } = found
   const products = doublesOf(node.input(1))?.map(
     (each, at) => each * numbers[numbers.length === 1 ? 0 : inputs.channelOf(at)]!,
