@@ -232,7 +232,9 @@ async function convertAndNote(
   if (partsOf(file).length !== parts.length) return { outcome }
   // Files with missing tensors are not recorded either, so that every run reports them until the input is complete.
   if (result.findings.some(({ omitsTensor }) => omitsTensor)) return { outcome }
-  const output = await outputNote(input, result, (path) => options.open(path, input.began), options.stateOf)
+  // The output is written: what the time of the file leaves no longer counts.
+  const reopen = (path: string) => options.open(path, performance.now())
+  const output = await outputNote(input, result, reopen, options.stateOf)
   return {
     outcome,
     note: { input: inputNote(input, parts, hash.value), output, settings: options.settings },
